@@ -1,0 +1,63 @@
+package evenkeel
+
+import (
+	"errors"
+
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// The words of package picker that a Pool's user needs.
+type (
+	// Endpoint is a member of a pool: its ID and weight.
+	Endpoint = picker.Endpoint
+	// Weight is a relative capacity: absent means 1, explicit 0 means drained.
+	Weight = picker.Weight
+	// Request describes one request to the policy.
+	Request = picker.Request
+	// Result says how a request ended.
+	Result = picker.Result
+	// Outcome is the kind of end.
+	Outcome = picker.Outcome
+	// Policy is a way of choosing.
+	Policy = picker.Policy
+	// Record is the live state of one endpoint.
+	Record = picker.Record
+)
+
+// WeightOf returns an explicit weight; see [picker.WeightOf].
+func WeightOf(v float64) Weight { return picker.WeightOf(v) }
+
+// The outcomes of a request; see [picker.Outcome].
+const (
+	Unknown   = picker.Unknown
+	Success   = picker.Success
+	Failure   = picker.Failure
+	Unreached = picker.Unreached
+	Timeout   = picker.Timeout
+	Overload  = picker.Overload
+	Canceled  = picker.Canceled
+)
+
+// Config says how a pool balances. The zero Config is the documented default. It is
+// a value: copy it freely, and do not change what it points to once it is in use.
+type Config struct {
+	// Policy chooses the endpoint of each request. nil means picker.P2C{}: the better
+	// of two random endpoints by latency, requests in flight and success.
+	Policy Policy
+}
+
+// Validate reports every problem of the configuration, joined; nil if there is none.
+func (c Config) Validate() error {
+	var problems []error
+	if c.Policy != nil {
+		problems = append(problems, c.Policy.Validate())
+	}
+	return errors.Join(problems...)
+}
+
+func (c Config) policy() Policy {
+	if c.Policy == nil {
+		return picker.P2C{}
+	}
+	return c.Policy
+}

@@ -1,0 +1,55 @@
+package ewma
+
+import "sync/atomic"
+
+// Layout of Age's word: the number of pieces of work in the low bits, the sum of
+// their start instants above it, both modulo their width. Additions and
+// subtractions of whole starts commute, so the word is exact whenever the true
+// values fit, whatever happened in between.
+const (
+	ageCountBits = 18
+	ageSumBits   = 64 - ageCountBits
+	ageTickBits  = 13 // 8.192 µs
+)
+
+// Age tells how long work that has not been answered has been waiting, on average:
+// n and Σ start give the mean age as now - Σ start / n, in constant time.
+// A server that hangs shows in it before its first timeout does.
+//
+// The zero Age has no work. It holds up to 262,143 pieces of work at once, with a
+// sum of ages up to 18 years; above that it is wrong until enough of them end, and
+// exact again afterwards. Resolution: 8 µs.
+type Age struct{ w atomic.Uint64 }
+
+func ageUnit(start int64) uint64 {
+	return uint64(max(start, 0)>>ageTickBits)<<ageCountBits + 1
+}
+
+// Start adds work that begins at instant start.
+func (a *Age) Start(start int64) { a.w.Add(ageUnit(start)) }
+
+// Done takes out work that was added with the same start.
+func (a *Age) Done(start int64) { a.w.Add(-ageUnit(start)) }
+
+// Count returns the number of pieces of work in hand.
+func (a *Age) Count() int { return int(a.w.Load() & (1<<ageCountBits - 1)) }
+
+// Mean returns the mean age in nanoseconds at instant now, rounded down by up to
+// 16 µs, and 0 when there is no work. Work that began after now makes it younger,
+// never negative.
+func (a *Age) Mean(now int64) int64 {
+	w := a.w.Load()
+	n := w & (1<<ageCountBits - 1)
+	if n == 0 {
+		return 0
+	}
+	t := uint64(max(now, 0) >> ageTickBits)
+	// Modulo 2^46: the shift drops what does not fit, and the arithmetic shift
+	// back restores the sign.
+	sum := int64((t*n-w>>ageCountBits)<<ageCountBits) >> ageCountBits
+	if sum <= 0 {
+		return 0
+	}
+	// Both ends are rounded down, so the difference may be a unit too long.
+	return max(sum/int64(n)-1, 0) << ageTickBits
+}

@@ -1,0 +1,56 @@
+package ewma
+
+import (
+	"math/bits"
+	"time"
+)
+
+// MaxGap is the longest gap between two instants that counts; longer ones, from a
+// machine that slept or an endpoint that nobody used, count as MaxGap.
+const MaxGap = time.Hour
+
+// tick is the resolution of stored instants in nanoseconds, as a shift.
+const tickBits = 10
+
+// maxTicks is the last instant that fits the 48 bits of a stored one: nine years.
+const maxTicks = 1<<48 - 1
+
+const maxGapTicks = int64(MaxGap) >> tickBits
+
+// MinTau is the shortest time constant; [NewDecay] raises shorter ones to it.
+const MinTau = 100 * time.Microsecond
+
+// Decay is an exponential decay e^(-t/τ) in the form that reads need: a slope in
+// the log domain. The zero Decay never decays. It is a value; copy it freely.
+type Decay struct {
+	// rate is the loss in Q16 bits per tick, with 48 fractional bits.
+	rate uint64
+}
+
+// NewDecay returns the decay with time constant tau (the time in which a value
+// falls to 1/e). A tau of 0 or less gives the zero Decay, which never decays; a
+// positive one below [MinTau] counts as MinTau.
+func NewDecay(tau time.Duration) Decay {
+	if tau <= 0 {
+		return Decay{}
+	}
+	tau = max(tau, MinTau)
+	const perTau = 65536 / 0.6931471805599453 // Q16 bits in one e-fold
+	ticks := float64(tau) / (1 << tickBits)
+	return Decay{rate: uint64(perTau / ticks * (1 << 48))}
+}
+
+// loss returns what a value loses in gap ticks, in Q16 bits.
+func (d Decay) loss(gap int64) int64 {
+	hi, lo := bits.Mul64(uint64(gap), d.rate)
+	return int64(hi<<16 | lo>>48)
+}
+
+// Loss returns log2 of the factor by which a value falls in gap nanoseconds, in Q16.
+// Negative gaps count as 0 and those above [MaxGap] as MaxGap.
+func (d Decay) Loss(gap int64) int64 {
+	return d.loss(min(max(gap, 0)>>tickBits, maxGapTicks))
+}
+
+// ticksOf converts an instant to ticks, within what a stored instant can hold.
+func ticksOf(now int64) int64 { return min(max(now, 0)>>tickBits, maxTicks) }

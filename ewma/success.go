@@ -1,0 +1,142 @@
+package ewma
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// SuccessParams says how fast a [Success] believes and forgets. Compute it once
+// with [NewSuccessParams].
+type SuccessParams struct {
+	average float64 // ticks
+	fade    Decay
+	step    float64
+}
+
+// NewSuccessParams returns parameters for a [Success]. A result that comes Δ after
+// the previous one has the weight 1 - e^(-Δ/average); a failure has at least the
+// weight step (0 to 1), so that a failure shows at any rate of requests. Between
+// results the failure score fades with time constant fade (0 or less: it stays),
+// so that an endpoint that nobody dares to use is tried again. An average of 0 or
+// less counts as 1 ns: each result replaces the score.
+func NewSuccessParams(average, fade time.Duration, step float64) SuccessParams {
+	return SuccessParams{
+		average: max(float64(average), 1) / (1 << successTickBits),
+		fade:    NewDecay(fade),
+		step:    min(max(step, 0), 1),
+	}
+}
+
+// Layout of Success's word: the failure score as a small float (5 bits of
+// exponent, 21 of mantissa) above the instant of the last change (38 bits).
+const (
+	successTickBits = 20 // about 1 ms
+	successTimeBits = 38
+	successMaxTicks = 1<<successTimeBits - 1
+	scoreShift      = 2        // mantissa bits of a float32 that are dropped
+	scoreBias       = 96 << 23 // float32 bits of 2^-31
+	minScore        = 1.0 / (1 << 30)
+)
+
+// Success keeps an exponentially weighted failure score e between 0 and 1; success
+// is 1 - e. It stores the failures, not the successes, as a floating-point number:
+// near "always succeeds" the stored number is near 0 and keeps its relative
+// precision, so that a score can neither stick at 0 nor be ground down by rounding
+// (a ratchet known from integer scores), and an endpoint that never failed costs
+// one load per result.
+//
+// The zero Success has never failed. Resolution: 2^-21 of the score, 1 ms of the
+// instant.
+type Success struct{ w atomic.Uint64 }
+
+func packScore(e float64, ticks int64) uint64 {
+	if e < minScore {
+		return 0
+	}
+	b := math.Float32bits(float32(min(e, 1))) - scoreBias
+	return uint64((b+1<<(scoreShift-1))>>scoreShift)<<successTimeBits | uint64(ticks)
+}
+
+func unpackScore(w uint64) (e float64, ticks int64) {
+	b := uint32(w>>successTimeBits)<<scoreShift + scoreBias
+	return float64(math.Float32frombits(b)), int64(w & successMaxTicks)
+}
+
+func successTicks(now int64) int64 { return min(max(now, 0)>>successTickBits, successMaxTicks) }
+
+// gapTicks is the time from then to now, from 0 to MaxGap.
+func gapTicks(now, then int64) int64 {
+	return min(max(now-then, 0), int64(MaxGap)>>successTickBits)
+}
+
+// Observe adds one result, seen at instant now.
+func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
+	ticks := successTicks(now)
+	for {
+		old := s.w.Load()
+		if old == 0 && ok {
+			return
+		}
+		var e float64
+		last := ticks
+		if old != 0 {
+			e, last = unpackScore(old)
+		}
+		gap := gapTicks(ticks, last)
+		weight := -math.Expm1(-float64(gap) / p.average)
+		e *= p.faded(gap)
+		if ok {
+			e -= e * weight
+		} else {
+			if old == 0 {
+				weight = 0 // no earlier result to measure a gap from
+			}
+			e += (1 - e) * max(weight, p.step, minScore)
+		}
+		w := packScore(e, max(ticks, last))
+		if ok && w>>successTimeBits == old>>successTimeBits {
+			return // too small a change to show: let the gap grow until it does
+		}
+		if s.w.CompareAndSwap(old, w) {
+			return
+		}
+	}
+}
+
+// faded returns the factor by which a score falls in gap ticks of Success.
+func (p SuccessParams) faded(gap int64) float64 {
+	if gap == 0 || p.fade.rate == 0 {
+		return 1
+	}
+	return Exp2(-p.fade.loss(gap << (successTickBits - tickBits)))
+}
+
+// Failure returns the failure score at instant now, from 0 (none) to 1.
+func (s *Success) Failure(now int64, p SuccessParams) float64 {
+	w := s.w.Load()
+	if w == 0 {
+		return 0
+	}
+	e, last := unpackScore(w)
+	return e * p.faded(gapTicks(successTicks(now), last))
+}
+
+// PenaltyLog2 returns -log2(1 - e) in Q16 for the failure score e at instant now: how
+// many doublings of cost the failures are worth. It is 0 without failures and at
+// most 30·65536. It is integer arithmetic throughout, for the request path.
+func (s *Success) PenaltyLog2(now int64, p SuccessParams) int64 {
+	w := s.w.Load()
+	if w == 0 {
+		return 0
+	}
+	b := uint64(w>>successTimeBits)<<scoreShift + scoreBias
+	e := (b&(1<<23-1) | 1<<23) << 7 >> (127 - b>>23) // Q30
+	gap := gapTicks(successTicks(now), int64(w&successMaxTicks))
+	if gap != 0 && p.fade.rate != 0 {
+		hi, lo := bits.Mul64(e, exp2Neg(p.fade.loss(gap<<(successTickBits-tickBits))))
+		e = hi<<32 | lo>>32
+	}
+	return 30<<16 - Log2(1<<30-min(e, 1<<30))
+}

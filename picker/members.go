@@ -1,0 +1,218 @@
+package picker
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
+
+// Need says what a policy has to know of an endpoint's past. Nothing else is
+// learnt, so that a policy pays for what it uses.
+type Need uint8
+
+const (
+	// NeedLatency asks for latency samples.
+	NeedLatency Need = 1 << iota
+	// NeedAge asks for the age of work in flight.
+	NeedAge
+	// NeedSuccess asks for the success score and for overload hints.
+	NeedSuccess
+)
+
+// shared is what all records of a registry have in common.
+type shared struct {
+	learning atomic.Pointer[learning]
+	median   atomic.Int64 // log2 of the pool's median latency in Q16, or noMedian
+	rand     func() uint64
+}
+
+const noMedian = math.MinInt64
+
+// learning is how results are taken in. Immutable once published.
+type learning struct {
+	needs   Need
+	peak    ewma.Decay
+	success ewma.SuccessParams
+}
+
+// Time constants, in units of one second (research behind them: the simulation
+// tables in the package documentation of the default policy).
+const (
+	// DefaultTau is the time constant of peak-hold, and Finagle's and Linkerd's default
+	// decay.
+	DefaultTau = 10 * time.Second
+	// successAverage and successFade: a result weighs 1 - e^(-Δ/2 s), and an unused
+	// endpoint's failures fade with 10 s.
+	successAverage = 2 * time.Second
+	successFade    = 10 * time.Second
+	// successStep is the least weight of one failure, so that failures show at any
+	// rate.
+	successStep = 0.1
+)
+
+// Tombstone is how long the record of a removed endpoint is kept for its return, so
+// that a list that flaps neither forgets nor pardons.
+const Tombstone = time.Minute
+
+// LeakAfter is how long an endpoint may have requests in flight without a single
+// Done, and without a stream, before they are no longer believed.
+const LeakAfter = 10 * time.Minute
+
+// Registry keeps the records of a pool's endpoints by ID. It is not safe for
+// concurrent use; its owner serialises calls (the records it hands out are safe).
+type Registry struct {
+	shared  *shared
+	records map[string]*Record
+	removed int // records of former members
+	scratch []int64
+}
+
+// NewRegistry returns an empty registry. rand is the source of all randomness of the
+// pickers over it; nil means the runtime's. It must be safe for concurrent use.
+func NewRegistry(randomness func() uint64) *Registry {
+	if randomness == nil {
+		randomness = rand.Uint64
+	}
+	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
+	g.shared.median.Store(noMedian)
+	g.Learn(0, 0)
+	return g
+}
+
+// Learn sets what is learnt from results from now on, and the time constant of
+// peak-hold (0: [DefaultTau]).
+func (g *Registry) Learn(needs Need, tau time.Duration) {
+	if tau <= 0 {
+		tau = DefaultTau
+	}
+	g.shared.learning.Store(&learning{
+		needs:   needs,
+		peak:    ewma.NewDecay(tau),
+		success: ewma.NewSuccessParams(successAverage, successFade, successStep),
+	})
+}
+
+// Members is an immutable, validated list of endpoints with their records.
+// An endpoint's index in it is its position in the list.
+type Members struct {
+	endpoints []Endpoint
+	records   []*Record
+	weights   []float64
+	// lgWeights is log2 of the weights in Q16, nil when all usable ones are equal.
+	lgWeights  []int64
+	allDrained bool
+	shared     *shared
+}
+
+// Members validates list and returns it with a record for each endpoint: the one
+// that its ID already has, or a new one that joined at instant now. On an error
+// nothing changes. The list is copied.
+func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
+	if err := Validate(list); err != nil {
+		return nil, err
+	}
+	m := &Members{
+		endpoints: slices.Clone(list),
+		records:   make([]*Record, len(list)),
+		weights:   make([]float64, len(list)),
+		shared:    g.shared,
+	}
+	for _, r := range g.records {
+		r.member = false
+	}
+	for i, e := range list {
+		r := g.records[e.ID]
+		if r == nil {
+			// One allocation each: in a slab, the runtime's header would shift the
+			// records off their cache lines.
+			r = &Record{id: e.ID, shared: g.shared, joined: now}
+			r.lastDone.Store(now)
+			g.records[e.ID] = r
+		}
+		r.member = true
+		m.records[i] = r
+		m.weights[i] = e.Weight.Value()
+	}
+	g.removed = 0
+	for _, r := range g.records {
+		if r.member {
+			r.removedAt = 0
+			continue
+		}
+		g.removed++
+		if r.removedAt == 0 {
+			r.removedAt = max(now, 1)
+		}
+	}
+	m.prepareWeights()
+	return m, nil
+}
+
+// prepareWeights applies the rule for lists in which every weight is 0, and takes
+// logarithms if weights differ.
+func (m *Members) prepareWeights() {
+	first, differ := 0.0, false
+	for _, w := range m.weights {
+		switch {
+		case w == 0:
+		case first == 0:
+			first = w
+		default:
+			differ = differ || w != first
+		}
+	}
+	if first == 0 && len(m.weights) > 0 {
+		m.allDrained = true
+		for i := range m.weights {
+			m.weights[i] = 1
+		}
+	}
+	if !differ {
+		return
+	}
+	m.lgWeights = make([]int64, len(m.weights))
+	for i, w := range m.weights {
+		if w > 0 {
+			m.lgWeights[i] = weightLog2(w)
+		}
+	}
+}
+
+// Len returns the number of members, available or not.
+func (m *Members) Len() int { return len(m.records) }
+
+// Endpoint returns member i as it was given.
+func (m *Members) Endpoint(i int) Endpoint { return m.endpoints[i] }
+
+// Record returns the record of member i.
+func (m *Members) Record(i int) *Record { return m.records[i] }
+
+// Weight returns the weight in force of member i: 0 when it is drained, 1 for all
+// when every weight of the list is 0.
+func (m *Members) Weight(i int) float64 { return m.weights[i] }
+
+// WeightsDiffer reports whether two members that are not drained have different
+// weights.
+func (m *Members) WeightsDiffer() bool { return m.lgWeights != nil }
+
+// AllDrained reports that every weight of the list is 0. Such a list is used as if
+// all were equal, since a list that drains everything is a mistake more often
+// than a wish; an owner should show it.
+func (m *Members) AllDrained() bool { return m.allDrained }
+
+// MedianLatency returns the median latency over the endpoints that have samples, as of
+// the last sweep; ok is false before the first.
+func (m *Members) MedianLatency() (d time.Duration, ok bool) {
+	lg := m.shared.median.Load()
+	if lg == noMedian {
+		return 0, false
+	}
+	return time.Duration(math.Round(ewma.Exp2(lg))), true
+}
+
+// Uint64 returns a random number from the injected source.
+func (m *Members) Uint64() uint64 { return m.shared.rand() }

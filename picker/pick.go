@@ -1,0 +1,193 @@
+package picker
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
+
+// Pick is one request on one endpoint, from the choice to Done. It is a small value
+// and allocates nothing; keep it in a variable of its own and call its methods on
+// that (a copy does not know of calls on the original). The zero Pick is done.
+//
+// The methods of one Pick must not be called concurrently; different Picks of one
+// endpoint may. A Pick may outlive the snapshot that it came from, and its
+// endpoint's membership.
+type Pick struct {
+	rec   *Record
+	start int64
+	epoch uint32
+	flags uint8
+}
+
+const (
+	flagLearn     = 1 << iota // the policy needs results
+	flagAging                 // counted in the record's age
+	flagStream                // counted in the record's streams
+	flagUnsure                // of UnknownKind
+	flagFirstByte             // FirstByte was called
+)
+
+// newPick counts a request on rec from instant now.
+func newPick(rec *Record, kind Kind, now int64, needs Need) Pick {
+	p := Pick{rec: rec, start: now, epoch: rec.epoch.Load()}
+	rec.picks.Add(1)
+	if needs != 0 {
+		p.flags = flagLearn
+		if needs&NeedAge != 0 && kind != Stream {
+			p.flags |= flagAging
+			rec.age.Start(now)
+		}
+		if kind == UnknownKind {
+			p.flags |= flagUnsure
+			rec.mark(markMixed)
+		}
+	}
+	if kind == Stream {
+		p.flags |= flagStream
+		rec.streams.Add(1)
+	}
+	return p
+}
+
+// Record returns the record of the picked endpoint, nil once the Pick is done.
+func (p *Pick) Record() *Record { return p.rec }
+
+// Start returns the instant of the choice.
+func (p *Pick) Start() int64 { return p.start }
+
+// Learns reports whether Done's result and the instants of FirstByte and Done will be
+// used: false once done, and for policies that need nothing learnt. A caller may then
+// spare itself the clock and pass 0.
+func (p *Pick) Learns() bool { return p.rec != nil && p.flags&flagLearn != 0 }
+
+// FirstByte says that the first byte (HTTP: the headers; gRPC: the first message) of
+// an answer that is so far a Success came at instant now. That is the latency
+// sample, and the request stops ageing. Optional; only the first call counts. Do
+// not call it for an answer whose status already says Failure or Overload.
+func (p *Pick) FirstByte(now int64) {
+	rec := p.rec
+	if rec == nil || p.flags&flagFirstByte != 0 {
+		return
+	}
+	p.flags |= flagFirstByte
+	p.stopAging()
+	if p.flags&flagLearn == 0 || p.epoch != rec.epoch.Load() {
+		return
+	}
+	rec.mark(markAnswered)
+	if l := rec.shared.learning.Load(); l.needs&NeedLatency != 0 {
+		rec.peak.Observe(now-p.start, now, l.peak)
+	}
+}
+
+func (p *Pick) stopAging() {
+	if p.flags&flagAging != 0 {
+		p.flags &^= flagAging
+		p.rec.age.Done(p.start)
+	}
+}
+
+// Done ends the request at instant now: it leaves the in-flight count, and r teaches
+// the record what the [Outcome] says. A second call does nothing. A result from
+// before the endpoint was last ejected teaches nothing.
+func (p *Pick) Done(now int64, r Result) {
+	rec := p.rec
+	if rec == nil {
+		return
+	}
+	if p.flags != 0 {
+		p.settle(now, r)
+	}
+	p.rec = nil
+	rec.dones.Add(1)
+	if rec.leaked.Load() > 0 && p.start < rec.leakBefore.Load() {
+		rec.leaked.Add(-1)
+	}
+}
+
+func (p *Pick) settle(now int64, r Result) {
+	rec := p.rec
+	p.stopAging()
+	if p.flags&flagStream != 0 {
+		rec.streams.Add(-1)
+	}
+	if p.flags&flagLearn == 0 {
+		return
+	}
+	if last := rec.lastDone.Load(); now-last > lastDoneGrain {
+		rec.lastDone.Store(now)
+	}
+	if r.Outcome != Unknown && p.epoch == rec.epoch.Load() {
+		p.learn(now, r, rec.shared.learning.Load())
+	}
+}
+
+func (p *Pick) learn(now int64, r Result, l *learning) {
+	rec := p.rec
+	elapsed := now - p.start
+	sample := l.needs&NeedLatency != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
+		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
+	if r.Outcome != Canceled {
+		rec.mark(markAnswered)
+	}
+	switch r.Outcome {
+	case Success:
+		if sample {
+			rec.peak.Observe(elapsed, now, l.peak)
+		}
+		rec.success.Observe(true, now, l.success)
+	case Failure, Unreached:
+		rec.success.Observe(false, now, l.success)
+	case Timeout:
+		if sample {
+			rec.observeAtLeast(elapsed, now, l, true)
+		}
+		rec.success.Observe(false, now, l.success)
+	case Overload:
+		rec.avoid(now, r.RetryAfter)
+	case Canceled:
+		if sample {
+			rec.observeAtLeast(elapsed, now, l, false)
+		}
+	}
+}
+
+// observeAtLeast takes elapsed as a lower bound of the latency. Of an endpoint that
+// has no sample it says something only if it exceeds what is assumed of a cold
+// one: otherwise a caller that leaves at once would make it look fast. Where nothing
+// is assumed either, certain says whether the bound is taken for a sample.
+func (r *Record) observeAtLeast(elapsed, now int64, l *learning, certain bool) {
+	if _, known := r.peak.Log2(now, l.peak); !known {
+		prior, ok := r.prior(now)
+		if !ok && !certain || ok && ewma.LatencyLog2(elapsed) <= prior {
+			return
+		}
+	}
+	r.peak.Observe(elapsed, now, l.peak)
+}
+
+// Bounds of how long an endpoint is avoided after an Overload. The cap keeps a
+// mistaken or hostile hint from taking an endpoint out for long.
+const (
+	avoidDefault = time.Second
+	avoidMax     = 30 * time.Second
+)
+
+// avoid keeps picks off the endpoint until its hint, spread by ±10 % so that clients
+// do not all come back at once. A later instant is never shortened.
+func (r *Record) avoid(now int64, hint time.Duration) {
+	if hint <= 0 {
+		hint = avoidDefault
+	}
+	hint = min(hint, avoidMax)
+	spread := int64(hint / 10)
+	hint += time.Duration(int64(r.shared.rand()%uint64(2*spread+1)) - spread)
+	until := now + int64(hint)
+	for {
+		old := r.avoidUntil.Load()
+		if old >= until || r.avoidUntil.CompareAndSwap(old, until) {
+			return
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package picker
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
+
+// Record is the live state of one endpoint: what is in flight and what was learnt.
+// A [Registry] keeps one per ID and gives the same one back for as long as the ID is
+// a member (and a while longer), so a Record outlives updates, reconnections and
+// changes of policy, and a pointer to it identifies the endpoint.
+//
+// All methods are safe for concurrent use, cost a few loads, and change nothing.
+type Record struct {
+	// The first cache line is what a comparing pick reads.
+	picks      atomic.Uint64 // written by start
+	dones      atomic.Uint64 // written by Done
+	leaked     atomic.Int64  // picks that are no longer believed in flight; sweep, Done
+	age        ewma.Age      // unary work without a first byte
+	peak       ewma.Peak
+	success    ewma.Success
+	avoidUntil atomic.Int64  // instant; 0 is not avoided
+	epoch      atomic.Uint32 // ejection epoch
+	marks      atomic.Uint32 // set once: answered, mixed
+
+	// Read with the first line's results in hand, or rarely.
+	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain
+	streams    atomic.Int64 // picks of kind Stream in flight
+	leakBefore atomic.Int64 // picks that started earlier are the leaked ones
+	shared     *shared      // set at construction
+	id         string       // set at construction
+	joined     int64        // set at construction
+
+	// Guarded by the Registry's owner.
+	sweptDones uint64
+	quietSince int64
+	removedAt  int64
+	member     bool
+}
+
+const (
+	markAnswered = 1 << iota // something came back, good or bad: not on probation
+	markMixed                // has had picks of UnknownKind: age is bounded by lastDone
+)
+
+// lastDoneGrain is how old lastDone may be: a store on each Done would cost as
+// much as the rest of it.
+const lastDoneGrain = int64(time.Millisecond)
+
+// ID returns the endpoint's ID.
+func (r *Record) ID() string { return r.id }
+
+// InFlight returns the number of requests that were picked and not yet done, without
+// those no longer believed (see [Registry.Sweep]).
+func (r *Record) InFlight() int64 {
+	d := r.dones.Load() // first: picks can only have grown since
+	return max(int64(r.picks.Load()-d)-r.leaked.Load(), 0)
+}
+
+// Picks returns how many requests were ever picked for the endpoint.
+func (r *Record) Picks() uint64 { return r.picks.Load() }
+
+// Streams returns the number of requests of kind Stream in flight.
+func (r *Record) Streams() int64 { return r.streams.Load() }
+
+// Leaked returns the number of picks that were never done and are no longer believed
+// to be in flight.
+func (r *Record) Leaked() int64 { return r.leaked.Load() }
+
+// Epoch returns the ejection epoch. Results of picks of another epoch teach nothing.
+func (r *Record) Epoch() uint32 { return r.epoch.Load() }
+
+// PeakLatency returns the peak-hold latency at instant now; ok is false before the
+// first sample.
+func (r *Record) PeakLatency(now int64) (d time.Duration, ok bool) {
+	lg, ok := r.peak.Log2(now, r.shared.learning.Load().peak)
+	if !ok {
+		return 0, false
+	}
+	return time.Duration(math.Round(ewma.Exp2(lg))), true
+}
+
+// PeakLatencyLog2 returns log2 of the peak-hold latency in nanoseconds at instant
+// now, in Q16, for signals; ok is false before the first sample.
+func (r *Record) PeakLatencyLog2(now int64) (lg int64, ok bool) {
+	return r.peak.Log2(now, r.shared.learning.Load().peak)
+}
+
+// Success returns the success score at instant now, from 0 to 1 (never failed).
+func (r *Record) Success(now int64) float64 {
+	return 1 - r.success.Failure(now, r.shared.learning.Load().success)
+}
+
+// Age returns the mean age in nanoseconds of unary requests in flight that have had
+// no first byte yet, 0 without any. While picks are leaked it is 0, as it would
+// only ever grow.
+func (r *Record) Age(now int64) int64 {
+	a := r.age.Mean(now)
+	if a == 0 || r.leaked.Load() != 0 {
+		return 0
+	}
+	if r.marks.Load()&markMixed != 0 {
+		return min(a, max(now-r.lastDone.Load(), 0))
+	}
+	return a
+}
+
+// AvoidFor returns how much longer the endpoint asked not to be used, 0 if it did
+// not or the time is over.
+func (r *Record) AvoidFor(now int64) time.Duration {
+	return time.Duration(max(r.avoidUntil.Load()-now, 0))
+}
+
+func (r *Record) mark(m uint32) {
+	if r.marks.Load()&m == 0 {
+		r.marks.Or(m)
+	}
+}

@@ -1,0 +1,131 @@
+package picker
+
+import "errors"
+
+// The errors of a pick that finds nobody.
+var (
+	// ErrEmpty says that the list has no members.
+	ErrEmpty = errors.New("picker: no endpoints")
+	// ErrNoneReady says that there are members, and none is available.
+	ErrNoneReady = errors.New("picker: no endpoint is ready")
+)
+
+// Policy describes a way of choosing, and builds Pickers that do it. Policies are
+// small comparable values; the built-in ones are structs whose zero value has the
+// documented defaults.
+type Policy interface {
+	// Validate reports every setting out of range, joined.
+	Validate() error
+	// Needs says what has to be learnt from results for this policy.
+	Needs() Need
+	// Build returns a Picker for m. prev is what was built for the list before, by
+	// this or another policy, nil at first: a policy that knows its own kind takes
+	// over its state (positions, counters), so that an update restarts nothing. It is
+	// called rarely, under the owner's lock, with valid settings, and must not keep
+	// or change prev unless it returns prev itself.
+	Build(m *Members, prev Picker) Picker
+}
+
+// Picker chooses among the available endpoints of a snapshot.
+type Picker interface {
+	// Pick returns the member index of the choice. It is called concurrently, on every
+	// request, and must not block or allocate. s has at least one available endpoint.
+	// now is the instant of the request, 0 if the policy needs nothing that has
+	// time in it. Request.Avoid may be ignored: the caller tries again.
+	Pick(s *Snapshot, r Request, now int64) int
+}
+
+// Snapshot is an immutable view of a list and of who is available in it, with the
+// Picker that chooses. Safe for concurrent use.
+type Snapshot struct {
+	records []*Record // members' records
+	avail   []int32   // member indices of the available ones; nil: all of them
+	n       int       // number of available ones
+	picker  Picker
+	needs   Need
+	members *Members
+}
+
+// NewSnapshot returns a snapshot of m in which the members whose indices available
+// lists, in ascending order, may be picked; nil means all. Drained members are
+// left out in either case. The slice is not kept. policy is the one that built p.
+func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
+	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs()}
+	keep := make([]int32, 0, len(m.records))
+	if available == nil {
+		for i := range m.records {
+			if m.weights[i] > 0 {
+				keep = append(keep, int32(i))
+			}
+		}
+	} else {
+		for _, i := range available {
+			if m.weights[i] > 0 {
+				keep = append(keep, i)
+			}
+		}
+	}
+	s.n = len(keep)
+	if s.n < len(m.records) {
+		s.avail = keep
+	}
+	return s
+}
+
+// Len returns the number of available endpoints.
+func (s *Snapshot) Len() int { return s.n }
+
+// At returns the member index of available endpoint k, 0 <= k < Len().
+func (s *Snapshot) At(k int) int {
+	if s.avail == nil {
+		return k
+	}
+	return int(s.avail[k])
+}
+
+// Record returns the record of member i.
+func (s *Snapshot) Record(i int) *Record { return s.records[i] }
+
+// Members returns the list that the snapshot is a view of.
+func (s *Snapshot) Members() *Members { return s.members }
+
+// Needs returns what the snapshot's policy needs to know.
+func (s *Snapshot) Needs() Need { return s.needs }
+
+// Pick chooses an endpoint for r at instant now and counts the request on it. It
+// returns the endpoint's member index and a Pick to end with Done. The errors are
+// [ErrEmpty] and [ErrNoneReady]. It does not block, lock or allocate.
+func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
+	if s.n == 0 {
+		if len(s.records) == 0 {
+			return Pick{}, 0, ErrEmpty
+		}
+		return Pick{}, 0, ErrNoneReady
+	}
+	i := s.picker.Pick(s, r, now)
+	if len(r.Avoid) > 0 && r.avoids(s.records[i]) {
+		i = s.pickElsewhere(r, now, i)
+	}
+	return newPick(s.records[i], r.Kind, now, s.needs), i, nil
+}
+
+// avoidTries is how often the policy is asked again before the choice is made by
+// looking at all: enough to keep its preferences, few enough to bound the cost.
+const avoidTries = 4
+
+// pickElsewhere finds an endpoint that r does not avoid, by the policy if it can,
+// else the first from a random position; i itself if there is none.
+func (s *Snapshot) pickElsewhere(r Request, now int64, i int) int {
+	for range avoidTries {
+		if j := s.picker.Pick(s, r, now); !r.avoids(s.records[j]) {
+			return j
+		}
+	}
+	from := uniform(uint32(s.members.Uint64()>>32), s.n)
+	for k := range s.n {
+		if j := s.At((from + k) % s.n); !r.avoids(s.records[j]) {
+			return j
+		}
+	}
+	return i
+}

@@ -1,0 +1,235 @@
+package evenkeel
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// The errors of a pick that finds nobody. They come at once: waiting is the
+// caller's decision.
+var (
+	// ErrEmpty says that the pool has no endpoints.
+	ErrEmpty = picker.ErrEmpty
+	// ErrNoneReady says that the pool has endpoints, and none is ready.
+	ErrNoneReady = picker.ErrNoneReady
+	// ErrClosed says that the pool was closed.
+	ErrClosed = errors.New("evenkeel: the pool is closed")
+)
+
+// Options are what a pool takes from its surroundings. The zero Options are the
+// real world's.
+type Options struct {
+	// Rand is the source of all the pool's randomness; nil means math/rand/v2's. It
+	// must be safe for concurrent use unless the pool is used by one goroutine.
+	Rand func() uint64
+	// Start is the origin of the pool's time; the zero Time means now. Instants
+	// before it count as it.
+	Start time.Time
+}
+
+// Member is one endpoint of a pool with the caller's handle for it.
+type Member[T any] struct {
+	Endpoint
+	// Handle is what Pick gives back: a connection, a client, an address.
+	Handle T
+	// NotReady makes the endpoint unavailable until SetState says Ready. It counts only
+	// for an ID that the pool does not have yet; others keep their state.
+	NotReady bool
+}
+
+// State says whether a member may be picked.
+type State uint8
+
+const (
+	// Ready members may be picked.
+	Ready State = iota
+	// NotReady members may not: not connected, or known to be down.
+	NotReady
+)
+
+// StateChange is one member's new state.
+type StateChange struct {
+	// ID names the member.
+	ID string
+	// State is the new state.
+	State State
+}
+
+// Pool holds a service's endpoints and chooses among them. Make one with [NewPool].
+//
+// All methods are safe for concurrent use. Pick, and a Pick's methods, take no lock
+// and allocate nothing; the others take the pool's lock and are O(n), to be called
+// when something changes.
+type Pool[T any] struct {
+	start time.Time
+	view  atomic.Pointer[view[T]]
+	// sweepDue is the instant from which a pick sweeps itself.
+	sweepDue   atomic.Int64
+	lateSweeps atomic.Uint64
+
+	mu       sync.Mutex
+	closed   bool
+	config   Config
+	registry *picker.Registry
+	members  *picker.Members
+	handles  []T
+	states   []State
+	index    map[string]int
+	picker   picker.Picker
+}
+
+// view is what a pick sees: one immutable value, so that an index can never meet
+// another list's handles.
+type view[T any] struct {
+	snapshot *picker.Snapshot
+	handles  []T
+	closed   bool
+}
+
+// NewPool returns a pool without endpoints. The error says what is wrong with c.
+func NewPool[T any](c Config, o Options) (*Pool[T], error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Pool[T]{start: o.Start, registry: picker.NewRegistry(o.Rand), config: c}
+	if p.start.IsZero() {
+		p.start = time.Now()
+	}
+	p.sweepDue.Store(int64(sweepEvery + sweepGrace))
+	p.registry.Learn(c.policy().Needs(), 0)
+	p.members, _ = p.registry.Members(nil, 0) // an empty list is valid
+	p.rebuild()
+	return p, nil
+}
+
+// instant converts t to nanoseconds since the pool's start.
+func (p *Pool[T]) instant(t time.Time) int64 { return max(int64(t.Sub(p.start)), 0) }
+
+func (p *Pool[T]) now() int64 { return max(int64(time.Since(p.start)), 0) }
+
+// Update replaces the list of endpoints. Endpoints that stay (by ID) keep their state
+// and all that was learnt, whatever else about them changed; the order does not
+// matter. It is all or nothing: on an error, which names every problem, the pool is
+// as before. An empty list is valid, and makes picks fail with [ErrEmpty].
+//
+// The slice is not kept; handles of endpoints that stay are replaced by the new ones.
+func (p *Pool[T]) Update(members []Member[T]) error { return p.UpdateAt(time.Now(), members) }
+
+// UpdateAt is Update at instant t.
+func (p *Pool[T]) UpdateAt(t time.Time, members []Member[T]) error {
+	list := make([]Endpoint, len(members))
+	for i, m := range members {
+		list[i] = m.Endpoint
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
+	built, err := p.registry.Members(list, p.instant(t))
+	if err != nil {
+		return err
+	}
+	handles := make([]T, len(members))
+	states := make([]State, len(members))
+	index := make(map[string]int, len(members))
+	for i, m := range members {
+		handles[i] = m.Handle
+		index[m.ID] = i
+		if old, ok := p.index[m.ID]; ok {
+			states[i] = p.states[old]
+		} else if m.NotReady {
+			states[i] = NotReady
+		}
+	}
+	p.members, p.handles, p.states, p.index = built, handles, states, index
+	p.rebuild()
+	return nil
+}
+
+// SetConfig changes how the pool balances. Endpoints, states and all that was learnt
+// stay. On an error, which names every problem, the previous configuration stays.
+func (p *Pool[T]) SetConfig(c Config) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
+	p.config = c
+	p.registry.Learn(c.policy().Needs(), 0)
+	p.rebuild()
+	return nil
+}
+
+// rebuild makes a picker for the current members and publishes. mu is held, or the
+// pool is not shared yet.
+func (p *Pool[T]) rebuild() {
+	p.picker = p.config.policy().Build(p.members, p.picker)
+	p.publish()
+}
+
+// publish makes the current members, states and picker what picks see. mu is held.
+func (p *Pool[T]) publish() {
+	var available []int32 // nil means all
+	for i, s := range p.states {
+		if s != Ready && available == nil {
+			available = make([]int32, 0, len(p.states))
+			for k := range i {
+				available = append(available, int32(k))
+			}
+		}
+		if s == Ready && available != nil {
+			available = append(available, int32(i))
+		}
+	}
+	p.view.Store(&view[T]{
+		snapshot: picker.NewSnapshot(p.members, available, p.config.policy(), p.picker),
+		handles:  p.handles,
+		closed:   p.closed,
+	})
+}
+
+// SetState says whether the member with that ID may be picked, from the next pick
+// on. It returns whether there is such a member.
+func (p *Pool[T]) SetState(id string, s State) bool {
+	return p.SetStates([]StateChange{{ID: id, State: s}}) == 1
+}
+
+// SetStates makes several changes visible at once, at the cost of one. It returns how
+// many of the IDs are members.
+func (p *Pool[T]) SetStates(changes []StateChange) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, changed := 0, false
+	for _, c := range changes {
+		i, ok := p.index[c.ID]
+		if !ok {
+			continue
+		}
+		found++
+		changed = changed || p.states[i] != c.State
+		p.states[i] = c.State
+	}
+	if changed && !p.closed {
+		p.publish()
+	}
+	return found
+}
+
+// Close makes all later picks and updates fail with [ErrClosed]. Picks that are open
+// may still be Done. Calling it again does nothing.
+func (p *Pool[T]) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closed = true
+		p.publish()
+	}
+}

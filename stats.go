@@ -1,0 +1,66 @@
+package evenkeel
+
+import "time"
+
+// Stats is a picture of a pool, for people and tests.
+type Stats struct {
+	// Endpoints are the members in the order of the list.
+	Endpoints []EndpointStats
+	// Ready is the number of members that may be picked.
+	Ready int
+	// MedianLatency is that of the endpoints with samples, 0 before the first sweep.
+	MedianLatency time.Duration
+	// AllDrained says that every weight is 0, so all are treated as equal.
+	AllDrained bool
+	// LateSweeps counts sweeps that a pick had to do.
+	LateSweeps uint64
+}
+
+// EndpointStats is a picture of one endpoint.
+type EndpointStats struct {
+	// ID is the endpoint's identity.
+	ID string
+	// Weight is the weight in force.
+	Weight float64
+	// State is what SetState last said.
+	State State
+	// Picks is how many requests it ever got.
+	Picks uint64
+	// InFlight is how many of them are open.
+	InFlight int64
+	// Leaked is how many were never Done and are no longer believed.
+	Leaked int64
+	// Latency is the current estimate; 0 if none is known, or the policy needs none.
+	Latency time.Duration
+	// Success is the success score from 0 to 1.
+	Success float64
+	// Avoided is for how much longer it asked not to be used.
+	Avoided time.Duration
+}
+
+// Stats returns a picture of the pool now. It is O(n) and takes the lock.
+func (p *Pool[T]) Stats() Stats { return p.StatsAt(time.Now()) }
+
+// StatsAt is Stats at instant t.
+func (p *Pool[T]) StatsAt(t time.Time) Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.instant(t)
+	s := Stats{
+		Endpoints:  make([]EndpointStats, p.members.Len()),
+		Ready:      p.view.Load().snapshot.Len(),
+		AllDrained: p.members.AllDrained(),
+		LateSweeps: p.lateSweeps.Load(),
+	}
+	s.MedianLatency, _ = p.members.MedianLatency()
+	for i := range s.Endpoints {
+		r := p.members.Record(i)
+		latency, _ := r.PeakLatency(now)
+		s.Endpoints[i] = EndpointStats{
+			ID: r.ID(), Weight: p.members.Weight(i), State: p.states[i],
+			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(),
+			Latency: latency, Success: r.Success(now), Avoided: r.AvoidFor(now),
+		}
+	}
+	return s
+}

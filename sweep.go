@@ -1,0 +1,43 @@
+package evenkeel
+
+import "time"
+
+const (
+	// sweepEvery is the time between two sweeps: estimates that go by the pool's
+	// median need it no fresher than a second.
+	sweepEvery = time.Second
+	// sweepGrace is how long a sweep may be overdue before a pick does it.
+	sweepGrace = time.Second
+)
+
+// Sweep does the housekeeping that is due at instant t (see [picker.Registry.Sweep])
+// and returns when to call it again. The owner calls it about once a second; if
+// nobody does, one pick in a while pays for it and [Stats].LateSweeps counts that.
+// Calling it more often does no harm.
+func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sweep(p.instant(t))
+	return t.Add(sweepEvery)
+}
+
+// sweep does the work at instant now. mu is held.
+func (p *Pool[T]) sweep(now int64) {
+	p.sweepDue.Store(now + int64(sweepEvery+sweepGrace))
+	if !p.closed {
+		p.registry.Sweep(now)
+	}
+}
+
+// sweepIfLate sweeps on a picker's time if the owner forgot, unless somebody holds
+// the lock: then they or a later pick will.
+func (p *Pool[T]) sweepIfLate(now int64) {
+	if now <= p.sweepDue.Load() || !p.mu.TryLock() {
+		return
+	}
+	defer p.mu.Unlock()
+	if now > p.sweepDue.Load() {
+		p.lateSweeps.Add(1)
+		p.sweep(now)
+	}
+}
