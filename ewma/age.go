@@ -38,18 +38,34 @@ func (a *Age) Count() int { return int(a.w.Load() & (1<<ageCountBits - 1)) }
 // 16 µs, and 0 when there is no work. Work that began after now makes it younger,
 // never negative.
 func (a *Age) Mean(now int64) int64 {
-	w := a.w.Load()
-	n := w & (1<<ageCountBits - 1)
+	sum, n := a.sum(now)
 	if n == 0 {
 		return 0
+	}
+	// Both ends are rounded down, so the difference may be a unit too long.
+	return max(sum/n-1, 0) << ageTickBits
+}
+
+// MeanLog2 returns log2 of the mean age in nanoseconds at instant now, in Q16, without
+// a division; ok is false when there is no work or it is younger than the
+// resolution.
+func (a *Age) MeanLog2(now int64) (lg int64, ok bool) {
+	sum, n := a.sum(now)
+	if sum -= n; sum <= 0 { // as in Mean
+		return 0, false
+	}
+	return Log2(uint64(sum)) - Log2(uint64(n)) + ageTickBits<<16, true
+}
+
+// sum returns the sum of ages, in units, and the number of pieces of work.
+func (a *Age) sum(now int64) (sum, n int64) {
+	w := a.w.Load()
+	n = int64(w & (1<<ageCountBits - 1))
+	if n == 0 {
+		return 0, 0
 	}
 	t := uint64(max(now, 0) >> ageTickBits)
 	// Modulo 2^46: the shift drops what does not fit, and the arithmetic shift
 	// back restores the sign.
-	sum := int64((t*n-w>>ageCountBits)<<ageCountBits) >> ageCountBits
-	if sum <= 0 {
-		return 0
-	}
-	// Both ends are rounded down, so the difference may be a unit too long.
-	return max(sum/int64(n)-1, 0) << ageTickBits
+	return int64((t*uint64(n)-w>>ageCountBits)<<ageCountBits) >> ageCountBits, n
 }

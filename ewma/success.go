@@ -10,9 +10,10 @@ import (
 // SuccessParams says how fast a [Success] believes and forgets. Compute it once
 // with [NewSuccessParams].
 type SuccessParams struct {
-	average float64 // ticks
-	fade    Decay
-	step    float64
+	average   float64 // ticks
+	fadeTicks float64 // time constant of fading in ticks; +Inf without
+	fade      Decay   // the same for reads on the request path
+	step      float64
 }
 
 // NewSuccessParams returns parameters for a [Success]. A result that comes Δ after
@@ -22,11 +23,16 @@ type SuccessParams struct {
 // so that an endpoint that nobody dares to use is tried again. An average of 0 or
 // less counts as 1 ns: each result replaces the score.
 func NewSuccessParams(average, fade time.Duration, step float64) SuccessParams {
-	return SuccessParams{
-		average: max(float64(average), 1) / (1 << successTickBits),
-		fade:    NewDecay(fade),
-		step:    min(max(step, 0), 1),
+	p := SuccessParams{
+		average:   max(float64(average), 1) / (1 << successTickBits),
+		fadeTicks: math.Inf(1),
+		fade:      NewDecay(fade),
+		step:      min(max(step, 0), 1),
 	}
+	if fade > 0 {
+		p.fadeTicks = float64(max(fade, MinTau)) / (1 << successTickBits)
+	}
+	return p
 }
 
 // Layout of Success's word: the failure score as a small float (5 bits of
@@ -38,6 +44,9 @@ const (
 	scoreShift      = 2        // mantissa bits of a float32 that are dropped
 	scoreBias       = 96 << 23 // float32 bits of 2^-31
 	minScore        = 1.0 / (1 << 30)
+	// leastChange is the least change of a score that a success stores, in units of
+	// the stored mantissa: it keeps what rounding adds up to below 1 %.
+	leastChange = 64
 )
 
 // Success keeps an exponentially weighted failure score e between 0 and 1; success
@@ -96,8 +105,8 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 			e += (1 - e) * max(weight, p.step, minScore)
 		}
 		w := packScore(e, max(ticks, last))
-		if ok && w>>successTimeBits == old>>successTimeBits {
-			return // too small a change to show: let the gap grow until it does
+		if ok && w != 0 && old>>successTimeBits-w>>successTimeBits < leastChange {
+			return // too small a change to store well: let the gap grow
 		}
 		if s.w.CompareAndSwap(old, w) {
 			return
@@ -107,10 +116,10 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 
 // faded returns the factor by which a score falls in gap ticks of Success.
 func (p SuccessParams) faded(gap int64) float64 {
-	if gap == 0 || p.fade.rate == 0 {
+	if gap == 0 {
 		return 1
 	}
-	return Exp2(-p.fade.loss(gap << (successTickBits - tickBits)))
+	return math.Exp(-float64(gap) / p.fadeTicks)
 }
 
 // Failure returns the failure score at instant now, from 0 (none) to 1.

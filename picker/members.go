@@ -26,8 +26,8 @@ const (
 // shared is what all records of a registry have in common.
 type shared struct {
 	learning atomic.Pointer[learning]
-	median   atomic.Int64 // log2 of the pool's median latency in Q16, or noMedian
-	rand     func() uint64
+	median   atomic.Int64  // log2 of the pool's median latency in Q16, or noMedian
+	rand     func() uint64 // nil: the runtime's
 }
 
 const noMedian = math.MinInt64
@@ -74,9 +74,6 @@ type Registry struct {
 // NewRegistry returns an empty registry. rand is the source of all randomness of the
 // pickers over it; nil means the runtime's. It must be safe for concurrent use.
 func NewRegistry(randomness func() uint64) *Registry {
-	if randomness == nil {
-		randomness = rand.Uint64
-	}
 	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
 	g.shared.median.Store(noMedian)
 	g.Learn(0, 0)
@@ -215,4 +212,11 @@ func (m *Members) MedianLatency() (d time.Duration, ok bool) {
 }
 
 // Uint64 returns a random number from the injected source.
-func (m *Members) Uint64() uint64 { return m.shared.rand() }
+func (m *Members) Uint64() uint64 { return m.shared.uint64() }
+
+func (s *shared) uint64() uint64 {
+	if s.rand == nil {
+		return rand.Uint64()
+	}
+	return s.rand()
+}

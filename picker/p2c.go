@@ -29,14 +29,14 @@ func (p P2C) Needs() Need { return p.signal().Needs() }
 
 // Build returns the Picker.
 func (p P2C) Build(m *Members, _ Picker) Picker {
-	switch s := p.signal().(type) {
-	case BuiltinSignal:
-		if s == InFlight && !m.WeightsDiffer() {
-			return p2cInFlight{}
-		}
-		return &p2cBuiltin{signal: s, lgWeights: m.lgWeights}
+	s := p.signal()
+	switch {
+	case s == Latency:
+		return &p2cLatency{shared: m.shared, lgWeights: m.lgWeights}
+	case s == InFlight && !m.WeightsDiffer():
+		return p2cInFlight{}
 	default:
-		return &p2cCustom{signal: s, lgWeights: m.lgWeights}
+		return &p2cSignal{signal: s, lgWeights: m.lgWeights}
 	}
 }
 
@@ -47,7 +47,7 @@ func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
-	k, l := twoDistinct(s.members.Uint64(), s.n)
+	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
 	if s.records[j].InFlight() < s.records[i].InFlight() {
 		return j
@@ -55,19 +55,20 @@ func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
 	return i
 }
 
-// p2cBuiltin calls the built-in signals directly, not through an interface.
-type p2cBuiltin struct {
-	signal    BuiltinSignal
+// p2cLatency calls the signal directly and looks up its constants once.
+type p2cLatency struct {
+	shared    *shared
 	lgWeights []int64
 }
 
-func (p *p2cBuiltin) Pick(s *Snapshot, _ Request, now int64) int {
+func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
-	k, l := twoDistinct(s.members.Uint64(), s.n)
+	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
-	ci, cj := p.signal.Cost(s.records[i], now), p.signal.Cost(s.records[j], now)
+	learned := p.shared.learning.Load()
+	ci, cj := latencyCost(s.records[i], now, learned), latencyCost(s.records[j], now, learned)
 	if p.lgWeights != nil {
 		ci, cj = ci-p.lgWeights[i], cj-p.lgWeights[j]
 	}
@@ -77,16 +78,17 @@ func (p *p2cBuiltin) Pick(s *Snapshot, _ Request, now int64) int {
 	return i
 }
 
-type p2cCustom struct {
+// p2cSignal serves any signal.
+type p2cSignal struct {
 	signal    Signal
 	lgWeights []int64
 }
 
-func (p *p2cCustom) Pick(s *Snapshot, _ Request, now int64) int {
+func (p *p2cSignal) Pick(s *Snapshot, _ Request, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
-	k, l := twoDistinct(s.members.Uint64(), s.n)
+	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
 	ci, cj := p.signal.Cost(s.records[i], now), p.signal.Cost(s.records[j], now)
 	if p.lgWeights != nil {

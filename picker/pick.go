@@ -28,26 +28,25 @@ const (
 	flagFirstByte             // FirstByte was called
 )
 
-// newPick counts a request on rec from instant now.
-func newPick(rec *Record, kind Kind, now int64, needs Need) Pick {
-	p := Pick{rec: rec, start: now, epoch: rec.epoch.Load()}
-	rec.picks.Add(1)
+// begin counts a request and returns what Done will have to undo and to learn.
+func (r *Record) begin(kind Kind, needs Need, now int64) (flags uint8) {
 	if needs != 0 {
-		p.flags = flagLearn
-		if needs&NeedAge != 0 && kind != Stream {
-			p.flags |= flagAging
-			rec.age.Start(now)
-		}
-		if kind == UnknownKind {
-			p.flags |= flagUnsure
-			rec.mark(markMixed)
-		}
+		flags = flagLearn
 	}
+	if kind == UnknownKind {
+		flags |= flagUnsure
+		r.mark(markMixed)
+	}
+	if needs&NeedAge != 0 && kind != Stream {
+		r.age.Start(now)
+		return flags | flagAging
+	}
+	r.picks.Add(1)
 	if kind == Stream {
-		p.flags |= flagStream
-		rec.streams.Add(1)
+		flags |= flagStream
+		r.streams.Add(1)
 	}
-	return p
+	return flags
 }
 
 // Record returns the record of the picked endpoint, nil once the Pick is done.
@@ -71,20 +70,17 @@ func (p *Pick) FirstByte(now int64) {
 		return
 	}
 	p.flags |= flagFirstByte
-	p.stopAging()
+	if p.flags&flagAging != 0 {
+		p.flags &^= flagAging
+		rec.picks.Add(1) // before it leaves age: never uncounted
+		rec.age.Done(p.start)
+	}
 	if p.flags&flagLearn == 0 || p.epoch != rec.epoch.Load() {
 		return
 	}
 	rec.mark(markAnswered)
 	if l := rec.shared.learning.Load(); l.needs&NeedLatency != 0 {
 		rec.peak.Observe(now-p.start, now, l.peak)
-	}
-}
-
-func (p *Pick) stopAging() {
-	if p.flags&flagAging != 0 {
-		p.flags &^= flagAging
-		p.rec.age.Done(p.start)
 	}
 }
 
@@ -96,40 +92,32 @@ func (p *Pick) Done(now int64, r Result) {
 	if rec == nil {
 		return
 	}
-	if p.flags != 0 {
-		p.settle(now, r)
+	if p.flags&flagLearn != 0 && r.Outcome != Unknown && p.epoch == rec.epoch.Load() {
+		p.learn(now, r)
 	}
 	p.rec = nil
-	rec.dones.Add(1)
-	if rec.leaked.Load() > 0 && p.start < rec.leakBefore.Load() {
-		rec.leaked.Add(-1)
+	if p.flags&flagAging != 0 {
+		rec.age.Done(p.start)
+		rec.aged.Add(1)
+	} else {
+		rec.dones.Add(1)
 	}
-}
-
-func (p *Pick) settle(now int64, r Result) {
-	rec := p.rec
-	p.stopAging()
 	if p.flags&flagStream != 0 {
 		rec.streams.Add(-1)
 	}
-	if p.flags&flagLearn == 0 {
-		return
-	}
-	if last := rec.lastDone.Load(); now-last > lastDoneGrain {
-		rec.lastDone.Store(now)
-	}
-	if r.Outcome != Unknown && p.epoch == rec.epoch.Load() {
-		p.learn(now, r, rec.shared.learning.Load())
+	if rec.leaked.Load() > 0 && p.start < rec.leakBefore.Load() {
+		rec.leaked.Add(-1) // it came back after all
 	}
 }
 
-func (p *Pick) learn(now int64, r Result, l *learning) {
+func (p *Pick) learn(now int64, r Result) {
 	rec := p.rec
+	l := rec.shared.learning.Load()
 	elapsed := now - p.start
 	sample := l.needs&NeedLatency != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
 		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
-	if r.Outcome != Canceled {
-		rec.mark(markAnswered)
+	if rec.marks.Load() != markAnswered {
+		rec.answered(now, r.Outcome)
 	}
 	switch r.Outcome {
 	case Success:
@@ -150,6 +138,16 @@ func (p *Pick) learn(now int64, r Result, l *learning) {
 		if sample {
 			rec.observeAtLeast(elapsed, now, l, false)
 		}
+	}
+}
+
+// answered notes that something came back, unless it is the caller that left.
+func (r *Record) answered(now int64, o Outcome) {
+	if o != Canceled {
+		r.mark(markAnswered)
+	}
+	if last := r.lastDone.Load(); now-last > lastDoneGrain {
+		r.lastDone.Store(now)
 	}
 }
 
@@ -182,7 +180,7 @@ func (r *Record) avoid(now int64, hint time.Duration) {
 	}
 	hint = min(hint, avoidMax)
 	spread := int64(hint / 10)
-	hint += time.Duration(int64(r.shared.rand()%uint64(2*spread+1)) - spread)
+	hint += time.Duration(int64(r.shared.uint64()%uint64(2*spread+1)) - spread)
 	until := now + int64(hint)
 	for {
 		old := r.avoidUntil.Load()

@@ -16,5 +16,5 @@ func (Random) Build(*Members, Picker) Picker { return random{} }
 type random struct{}
 
 func (random) Pick(s *Snapshot, _ Request, _ int64) int {
-	return s.At(uniform(uint32(s.members.Uint64()>>32), s.n))
+	return s.At(uniform(uint32(s.Uint64()>>32), s.n))
 }

@@ -16,10 +16,12 @@ import (
 // All methods are safe for concurrent use, cost a few loads, and change nothing.
 type Record struct {
 	// The first cache line is what a comparing pick reads.
-	picks      atomic.Uint64 // written by start
-	dones      atomic.Uint64 // written by Done
-	leaked     atomic.Int64  // picks that are no longer believed in flight; sweep, Done
+	// A request is counted either in age, while it ages, or in picks and dones.
 	age        ewma.Age      // unary work without a first byte
+	picks      atomic.Uint64 // other work, begun
+	dones      atomic.Uint64 // other work, ended
+	aged       atomic.Uint64 // work in age, ended
+	leaked     atomic.Int64  // work no longer believed in flight; sweep, Done
 	peak       ewma.Peak
 	success    ewma.Success
 	avoidUntil atomic.Int64  // instant; 0 is not avoided
@@ -35,7 +37,7 @@ type Record struct {
 	joined     int64        // set at construction
 
 	// Guarded by the Registry's owner.
-	sweptDones uint64
+	sweptEnded uint64
 	quietSince int64
 	removedAt  int64
 	member     bool
@@ -56,12 +58,21 @@ func (r *Record) ID() string { return r.id }
 // InFlight returns the number of requests that were picked and not yet done, without
 // those no longer believed (see [Registry.Sweep]).
 func (r *Record) InFlight() int64 {
-	d := r.dones.Load() // first: picks can only have grown since
-	return max(int64(r.picks.Load()-d)-r.leaked.Load(), 0)
+	return max(r.open()-r.leaked.Load(), 0)
 }
 
+// open returns the number of requests that were picked and not yet done.
+func (r *Record) open() int64 {
+	n := int64(r.age.Count()) // first: a first byte moves work to picks
+	d := r.dones.Load()       // before picks, which can only have grown since
+	return n + int64(r.picks.Load()-d)
+}
+
+// ended returns the number of requests that are done.
+func (r *Record) ended() uint64 { return r.aged.Load() + r.dones.Load() }
+
 // Picks returns how many requests were ever picked for the endpoint.
-func (r *Record) Picks() uint64 { return r.picks.Load() }
+func (r *Record) Picks() uint64 { return r.ended() + uint64(r.open()) }
 
 // Streams returns the number of requests of kind Stream in flight.
 func (r *Record) Streams() int64 { return r.streams.Load() }
@@ -94,18 +105,18 @@ func (r *Record) Success(now int64) float64 {
 	return 1 - r.success.Failure(now, r.shared.learning.Load().success)
 }
 
-// Age returns the mean age in nanoseconds of unary requests in flight that have had
-// no first byte yet, 0 without any. While picks are leaked it is 0, as it would
-// only ever grow.
-func (r *Record) Age(now int64) int64 {
-	a := r.age.Mean(now)
-	if a == 0 || r.leaked.Load() != 0 {
-		return 0
+// AgeLog2 returns log2 of the mean age in nanoseconds of unary requests in flight that
+// have had no first byte yet, in Q16; ok is false without any. While picks are
+// leaked there is none, as it would only ever grow.
+func (r *Record) AgeLog2(now int64) (lg int64, ok bool) {
+	lg, ok = r.age.MeanLog2(now)
+	if !ok || r.leaked.Load() != 0 {
+		return 0, false
 	}
 	if r.marks.Load()&markMixed != 0 {
-		return min(a, max(now-r.lastDone.Load(), 0))
+		lg = min(lg, ewma.LatencyLog2(now-r.lastDone.Load()))
 	}
-	return a
+	return lg, true
 }
 
 // AvoidFor returns how much longer the endpoint asked not to be used, 0 if it did

@@ -1,6 +1,9 @@
 package picker
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // RoundRobin takes the available endpoints in turn, from a random position. It
 // ignores weights (except 0) and everything about the endpoints' state. Source: gRPC
@@ -34,5 +37,14 @@ type roundRobin struct {
 // Pick rotates over the available endpoints only: over all members, the one after a
 // dead endpoint would inherit its share.
 func (p *roundRobin) Pick(s *Snapshot, _ Request, _ int64) int {
-	return s.At(int((p.next.Add(1) - 1) % uint64(s.n)))
+	return s.At(rotate(p.next.Add(1), s))
+}
+
+// rotate returns count modulo the number of available endpoints, but for a constant
+// offset, without a division: count·2^64/n wraps around once in n counts, and
+// its position between 0 and 2^64 is the index. Rounding skips one index in
+// 2^64/n counts.
+func rotate(count uint64, s *Snapshot) int {
+	hi, _ := bits.Mul64(count*s.step, uint64(s.n))
+	return int(hi)
 }

@@ -44,7 +44,7 @@ func (b BuiltinSignal) Cost(r *Record, now int64) int64 {
 	if b == InFlight {
 		return ewma.Log2(uint64(r.InFlight()) + 1)
 	}
-	return latencyCost(r, now)
+	return latencyCost(r, now, r.shared.learning.Load())
 }
 
 const (
@@ -74,16 +74,15 @@ func (r *Record) prior(now int64) (lg int64, ok bool) {
 	return m - priorFall.Loss(now-r.joined), true
 }
 
-func latencyCost(r *Record, now int64) int64 {
-	l := r.shared.learning.Load()
+func latencyCost(r *Record, now int64, l *learning) int64 {
 	k := r.InFlight()
 	lg, known := r.peak.Log2(now, l.peak)
 	var extra int64
 	if !known {
 		lg, extra = r.coldCost(k, now)
 	}
-	if a := r.Age(now); a > 0 {
-		lg = max(lg, ewma.LatencyLog2(a))
+	if a, ok := r.AgeLog2(now); ok {
+		lg = max(lg, a)
 	}
 	cost := lg + ewma.Log2(uint64(k)+1) + extra
 	if p := r.success.PenaltyLog2(now, l.success); p != 0 {
@@ -105,7 +104,7 @@ func (r *Record) coldCost(k, now int64) (lg, extra int64) {
 		return lg, 0
 	}
 	const three = 103872 // log2(3) in Q16
-	if a := r.Age(now); a > 0 && ewma.LatencyLog2(a) > r.shared.median.Load()+three {
+	if a, ok := r.AgeLog2(now); ok && a > r.shared.median.Load()+three {
 		return lg, 0
 	}
 	return lg, probationCost

@@ -1,6 +1,10 @@
 package picker
 
-import "errors"
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+)
 
 // The errors of a pick that finds nobody.
 var (
@@ -41,8 +45,10 @@ type Snapshot struct {
 	records []*Record // members' records
 	avail   []int32   // member indices of the available ones; nil: all of them
 	n       int       // number of available ones
+	step    uint64    // 2^64/n rounded up, for rotations
 	picker  Picker
 	needs   Need
+	rand    func() uint64 // nil: the runtime's
 	members *Members
 }
 
@@ -50,7 +56,7 @@ type Snapshot struct {
 // lists, in ascending order, may be picked; nil means all. Drained members are
 // left out in either case. The slice is not kept. policy is the one that built p.
 func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
-	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs()}
+	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), rand: m.shared.rand}
 	keep := make([]int32, 0, len(m.records))
 	if available == nil {
 		for i := range m.records {
@@ -66,6 +72,7 @@ func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapsh
 		}
 	}
 	s.n = len(keep)
+	s.step = math.MaxUint64/uint64(max(s.n, 1)) + 1
 	if s.n < len(m.records) {
 		s.avail = keep
 	}
@@ -92,6 +99,14 @@ func (s *Snapshot) Members() *Members { return s.members }
 // Needs returns what the snapshot's policy needs to know.
 func (s *Snapshot) Needs() Need { return s.needs }
 
+// Uint64 returns a random number from the injected source.
+func (s *Snapshot) Uint64() uint64 {
+	if s.rand == nil {
+		return rand.Uint64()
+	}
+	return s.rand()
+}
+
 // Pick chooses an endpoint for r at instant now and counts the request on it. It
 // returns the endpoint's member index and a Pick to end with Done. The errors are
 // [ErrEmpty] and [ErrNoneReady]. It does not block, lock or allocate.
@@ -106,7 +121,12 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 	if len(r.Avoid) > 0 && r.avoids(s.records[i]) {
 		i = s.pickElsewhere(r, now, i)
 	}
-	return newPick(s.records[i], r.Kind, now, s.needs), i, nil
+	rec := s.records[i]
+	if s.needs == 0 && r.Kind != Stream {
+		rec.picks.Add(1)
+		return Pick{rec: rec, start: now}, i, nil
+	}
+	return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: rec.begin(r.Kind, s.needs, now)}, i, nil
 }
 
 // avoidTries is how often the policy is asked again before the choice is made by
@@ -121,7 +141,7 @@ func (s *Snapshot) pickElsewhere(r Request, now int64, i int) int {
 			return j
 		}
 	}
-	from := uniform(uint32(s.members.Uint64()>>32), s.n)
+	from := uniform(uint32(s.Uint64()>>32), s.n)
 	for k := range s.n {
 		if j := s.At((from + k) % s.n); !r.avoids(s.records[j]) {
 			return j

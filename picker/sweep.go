@@ -32,13 +32,12 @@ func (g *Registry) Sweep(now int64) {
 
 // disbelieve applies the rule for picks that were never done.
 func (r *Record) disbelieve(now int64) {
-	dones := r.dones.Load()
-	open := int64(r.picks.Load() - dones)
+	ended, open := r.ended(), r.open()
 	if r.leaked.Load() > open { // a Done crossed an earlier sweep
 		r.leaked.Store(max(open, 0))
 	}
-	if dones != r.sweptDones || open <= 0 || r.quietSince == 0 || r.streams.Load() > 0 {
-		r.sweptDones, r.quietSince = dones, max(now, 1)
+	if ended != r.sweptEnded || open <= 0 || r.quietSince == 0 || r.streams.Load() > 0 {
+		r.sweptEnded, r.quietSince = ended, max(now, 1)
 		return
 	}
 	if now-r.quietSince >= int64(LeakAfter) {

@@ -1,0 +1,99 @@
+package picker_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// endpoints returns n endpoints named e0, e1 …
+func endpoints(n int) []picker.Endpoint {
+	list := make([]picker.Endpoint, n)
+	for i := range list {
+		list[i].ID = fmt.Sprintf("e%d", i)
+	}
+	return list
+}
+
+// build returns a snapshot of list with everybody available. randomness may be nil.
+func build(tb testing.TB, policy picker.Policy, list []picker.Endpoint, randomness func() uint64) (*picker.Registry, *picker.Snapshot) {
+	tb.Helper()
+	g := picker.NewRegistry(randomness)
+	g.Learn(policy.Needs(), 0)
+	m, err := g.Members(list, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g, picker.NewSnapshot(m, nil, policy, policy.Build(m, nil))
+}
+
+var benchPolicies = []struct {
+	name   string
+	policy picker.Policy
+}{
+	{"round_robin", picker.RoundRobin{}},
+	{"random", picker.Random{}},
+	{"p2c_in_flight", picker.P2C{Signal: picker.InFlight}},
+	{"p2c_latency", picker.P2C{Signal: picker.Latency}},
+}
+
+var benchSizes = []int{10, 100, 1000, 10_000}
+
+// floorEndpoint is as large as a Record, so that the floor meets the same caches.
+type floorEndpoint struct {
+	n atomic.Int64
+	_ [120]byte
+}
+
+// BenchmarkPick measures pick and done with the instant supplied, beside the floor:
+// one random number, two dependent loads, one atomic increment and one decrement.
+func BenchmarkPick(b *testing.B) {
+	for _, n := range benchSizes {
+		list := make([]*floorEndpoint, n)
+		index := make([]int32, n)
+		for i := range list {
+			list[i], index[i] = &floorEndpoint{}, int32(i)
+		}
+		b.Run(fmt.Sprintf("policy=floor/n=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				e := list[index[uint64(uint32(rand.Uint64()))*uint64(n)>>32]]
+				e.n.Add(1)
+				e.n.Add(-1)
+			}
+		})
+		for _, p := range benchPolicies {
+			b.Run(fmt.Sprintf("policy=%s/n=%d", p.name, n), func(b *testing.B) {
+				g, s := build(b, p.policy, endpoints(n), nil)
+				now := int64(0)
+				warm(b, g, s, &now)
+				b.ReportAllocs()
+				for b.Loop() {
+					now += 1000
+					pick, _, err := s.Pick(picker.Request{}, now)
+					if err != nil {
+						b.Fatal(err)
+					}
+					pick.Done(now+500, picker.Result{Outcome: picker.Success})
+				}
+			})
+		}
+	}
+}
+
+// warm gives every endpoint a history.
+func warm(tb testing.TB, g *picker.Registry, s *picker.Snapshot, now *int64) {
+	tb.Helper()
+	for range 20 * s.Len() {
+		*now += 100_000
+		pick, _, err := s.Pick(picker.Request{}, *now)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		pick.Done(*now+1_000_000, picker.Result{Outcome: picker.Success})
+	}
+	g.Sweep(*now)
+}
