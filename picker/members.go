@@ -66,10 +66,13 @@ const LeakAfter = 10 * time.Minute
 // concurrent use; its owner serialises calls (the records it hands out are safe).
 type Registry struct {
 	shared  *shared
-	records map[string]*Record
-	removed int // records of former members
+	records map[string]*Record // members' and, for a while, former members'
 	scratch []int64
 }
+
+// Len returns the number of records kept: those of members, and those of former
+// members that are not forgotten yet.
+func (g *Registry) Len() int { return len(g.records) }
 
 // NewRegistry returns an empty registry. rand is the source of all randomness of the
 // pickers over it; nil means the runtime's. It must be safe for concurrent use.
@@ -134,14 +137,10 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 		m.records[i] = r
 		m.weights[i] = e.Weight.Value()
 	}
-	g.removed = 0
 	for _, r := range g.records {
 		if r.member {
 			r.removedAt = 0
-			continue
-		}
-		g.removed++
-		if r.removedAt == 0 {
+		} else if r.removedAt == 0 {
 			r.removedAt = max(now, 1)
 		}
 	}

@@ -105,7 +105,7 @@ func (p *Pick) Done(now int64, r Result) {
 	if p.flags&flagStream != 0 {
 		rec.streams.Add(-1)
 	}
-	if rec.leaked.Load() > 0 && p.start < rec.leakBefore.Load() {
+	if rec.marks.Load()&markLeaked != 0 && p.start < rec.leakBefore.Load() {
 		rec.leaked.Add(-1) // it came back after all
 	}
 }
@@ -185,7 +185,8 @@ func (r *Record) avoid(now int64, hint time.Duration) {
 	for {
 		old := r.avoidUntil.Load()
 		if old >= until || r.avoidUntil.CompareAndSwap(old, until) {
-			return
+			break
 		}
 	}
+	r.mark(markAvoided)
 }

@@ -15,37 +15,42 @@ import (
 //
 // All methods are safe for concurrent use, cost a few loads, and change nothing.
 type Record struct {
-	// The first cache line is what a comparing pick reads.
-	// A request is counted either in age, while it ages, or in picks and dones.
-	age        ewma.Age      // unary work without a first byte
-	picks      atomic.Uint64 // other work, begun
-	dones      atomic.Uint64 // other work, ended
-	aged       atomic.Uint64 // work in age, ended
-	leaked     atomic.Int64  // work no longer believed in flight; sweep, Done
-	peak       ewma.Peak
-	success    ewma.Success
-	avoidUntil atomic.Int64  // instant; 0 is not avoided
-	epoch      atomic.Uint32 // ejection epoch
-	marks      atomic.Uint32 // set once: answered, mixed
+	// The first cache line holds all that a comparing pick reads. A request is
+	// counted either in age, while it ages, or in picks and dones.
+	age     ewma.Age      // unary work without a first byte
+	picks   atomic.Uint64 // other work, begun
+	dones   atomic.Uint64 // other work, ended
+	aged    atomic.Uint64 // work in age, ended
+	peak    ewma.Peak
+	success ewma.Success
+	epoch   atomic.Uint32 // ejection epoch
+	marks   atomic.Uint32 // see the constants
+	_       [8]byte
 
-	// Read with the first line's results in hand, or rarely.
-	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain
+	// Read only if a mark says so, or rarely.
+	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain; markMixed
+	leaked     atomic.Int64 // work no longer believed in flight; markLeaked
+	leakBefore atomic.Int64 // work that began earlier is the leaked one; markLeaked
+	avoidUntil atomic.Int64 // instant; markAvoided
 	streams    atomic.Int64 // picks of kind Stream in flight
-	leakBefore atomic.Int64 // picks that started earlier are the leaked ones
 	shared     *shared      // set at construction
 	id         string       // set at construction
-	joined     int64        // set at construction
+
+	joined int64 // set at construction
 
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
 	quietSince int64
 	removedAt  int64
 	member     bool
+	_          [24]byte
 }
 
 const (
 	markAnswered = 1 << iota // something came back, good or bad: not on probation
 	markMixed                // has had picks of UnknownKind: age is bounded by lastDone
+	markLeaked               // leaked and leakBefore count
+	markAvoided              // avoidUntil may lie ahead
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as
@@ -58,7 +63,11 @@ func (r *Record) ID() string { return r.id }
 // InFlight returns the number of requests that were picked and not yet done, without
 // those no longer believed (see [Registry.Sweep]).
 func (r *Record) InFlight() int64 {
-	return max(r.open()-r.leaked.Load(), 0)
+	n := r.open()
+	if r.marks.Load()&markLeaked != 0 {
+		n = max(n-r.leaked.Load(), 0)
+	}
+	return n
 }
 
 // open returns the number of requests that were picked and not yet done.
@@ -110,10 +119,14 @@ func (r *Record) Success(now int64) float64 {
 // leaked there is none, as it would only ever grow.
 func (r *Record) AgeLog2(now int64) (lg int64, ok bool) {
 	lg, ok = r.age.MeanLog2(now)
-	if !ok || r.leaked.Load() != 0 {
+	if !ok {
 		return 0, false
 	}
-	if r.marks.Load()&markMixed != 0 {
+	marks := r.marks.Load()
+	if marks&markLeaked != 0 {
+		return 0, false
+	}
+	if marks&markMixed != 0 {
 		lg = min(lg, ewma.LatencyLog2(now-r.lastDone.Load()))
 	}
 	return lg, true

@@ -88,7 +88,7 @@ func latencyCost(r *Record, now int64, l *learning) int64 {
 	if p := r.success.PenaltyLog2(now, l.success); p != 0 {
 		cost += min(failureFactor*p, maxPenalty)
 	}
-	if r.avoidUntil.Load() > now {
+	if r.marks.Load()&markAvoided != 0 && r.avoidUntil.Load() > now {
 		cost += maxPenalty
 	}
 	return cost

@@ -14,7 +14,6 @@ func (g *Registry) Sweep(now int64) {
 		if !r.member {
 			if now-r.removedAt >= int64(Tombstone) {
 				delete(g.records, id)
-				g.removed--
 			}
 			continue
 		}
@@ -22,6 +21,12 @@ func (g *Registry) Sweep(now int64) {
 			lgs = append(lgs, lg)
 		}
 		r.disbelieve(now)
+		if r.marks.Load()&markAvoided != 0 && r.avoidUntil.Load() <= now {
+			r.marks.And(^uint32(markAvoided))
+			if r.avoidUntil.Load() > now { // a hint came in between
+				r.marks.Or(markAvoided)
+			}
+		}
 	}
 	g.scratch = lgs
 	if len(lgs) > 0 {
@@ -36,6 +41,9 @@ func (r *Record) disbelieve(now int64) {
 	if r.leaked.Load() > open { // a Done crossed an earlier sweep
 		r.leaked.Store(max(open, 0))
 	}
+	if r.leaked.Load() == 0 && r.marks.Load()&markLeaked != 0 {
+		r.marks.And(^uint32(markLeaked))
+	}
 	if ended != r.sweptEnded || open <= 0 || r.quietSince == 0 || r.streams.Load() > 0 {
 		r.sweptEnded, r.quietSince = ended, max(now, 1)
 		return
@@ -43,6 +51,7 @@ func (r *Record) disbelieve(now int64) {
 	if now-r.quietSince >= int64(LeakAfter) {
 		r.leakBefore.Store(now)
 		r.leaked.Store(open)
+		r.mark(markLeaked)
 		r.quietSince = max(now, 1) // later picks get their own ten minutes
 	}
 }
