@@ -39,11 +39,21 @@ type Picker interface {
 	Pick(s *Snapshot, r Request, now int64) int
 }
 
+// Watcher is a Picker that wants to know when other members become available, to
+// rebuild a table that too few of them are in.
+type Watcher interface {
+	// Watch is called with each new snapshot over the members that the Picker was built
+	// for, before it is in use, one call at a time. Picks over older snapshots of the
+	// same members may run at the same time and later.
+	Watch(s *Snapshot)
+}
+
 // Snapshot is an immutable view of a list and of who is available in it, with the
 // Picker that chooses. Safe for concurrent use.
 type Snapshot struct {
 	records []*Record // members' records
 	avail   []int32   // member indices of the available ones; nil: all of them
+	bits    []uint64  // bit i: member i is available; nil: all of them
 	n       int       // number of available ones
 	step    uint64    // 2^64/n rounded up, for rotations
 	picker  Picker
@@ -75,6 +85,13 @@ func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapsh
 	s.step = math.MaxUint64/uint64(max(s.n, 1)) + 1
 	if s.n < len(m.records) {
 		s.avail = keep
+		s.bits = make([]uint64, (len(m.records)+63)/64)
+		for _, i := range keep {
+			s.bits[i/64] |= 1 << (i % 64)
+		}
+	}
+	if w, ok := p.(Watcher); ok {
+		w.Watch(s)
 	}
 	return s
 }
@@ -88,6 +105,11 @@ func (s *Snapshot) At(k int) int {
 		return k
 	}
 	return int(s.avail[k])
+}
+
+// Available reports whether member i may be picked.
+func (s *Snapshot) Available(i int) bool {
+	return s.bits == nil || s.bits[i/64]>>(i%64)&1 != 0
 }
 
 // Record returns the record of member i.
