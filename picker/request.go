@@ -1,6 +1,9 @@
 package picker
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Request describes one request to a Picker. The zero Request is a unary request
 // without a key. It is passed by value so that it never escapes to the heap.
@@ -41,14 +44,7 @@ const (
 const UnknownKindCutoff = 10 * time.Second
 
 // avoids reports whether the request asks not to be sent to rec.
-func (r *Request) avoids(rec *Record) bool {
-	for _, a := range r.Avoid {
-		if a == rec {
-			return true
-		}
-	}
-	return false
-}
+func (r *Request) avoids(rec *Record) bool { return slices.Contains(r.Avoid, rec) }
 
 // Result says how a picked request ended. The zero Result is Unknown.
 type Result struct {

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"go/importer"
+	"go/token"
+	"go/types"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+// TestEveryFieldRoundTrips sets one exported field at a time, of the config and of each policy that
+// has a JSON form, and expects it back. It fails for a field that no list knows.
+func TestEveryFieldRoundTrips(t *testing.T) {
+	for _, form := range policies {
+		zero := form.read(&decoder{}, "", []byte("{}"))
+		roundTrip(t, evenkeel.Config{Policy: zero})
+		for _, p := range filled(t, reflect.TypeOf(zero)) {
+			roundTrip(t, evenkeel.Config{Policy: p.Interface().(evenkeel.Policy)})
+		}
+	}
+	for _, c := range filled(t, reflect.TypeFor[evenkeel.Config]()) {
+		roundTrip(t, c.Interface().(evenkeel.Config))
+	}
+}
+
+func roundTrip(t *testing.T, c evenkeel.Config) {
+	t.Helper()
+	text, err := Marshal(c)
+	if err != nil {
+		t.Errorf("Marshal(%#v): %v", c, err)
+		return
+	}
+	got, report, err := Parse(text)
+	if err != nil || len(report.Unknown) != 0 || !reflect.DeepEqual(got, c) {
+		t.Errorf("%#v does not survive: as %s it reads back as %#v, %v, %v", c, text, got, report, err)
+	}
+}
+
+// filled returns values of the struct type typ, each with one exported field, at any depth, that is
+// not zero.
+func filled(t *testing.T, typ reflect.Type) []reflect.Value {
+	t.Helper()
+	var all []reflect.Value
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		values := nonZero(t, f.Type)
+		if len(values) == 0 {
+			t.Errorf("%s.%s: the test has no value of type %s; teach nonZero one", typ, f.Name, f.Type)
+		}
+		for _, v := range values {
+			s := reflect.New(typ).Elem()
+			s.Field(i).Set(v)
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// nonZero returns values of type typ that are valid in a config and not zero.
+func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
+	t.Helper()
+	switch typ.Kind() {
+	case reflect.Struct:
+		return filled(t, typ)
+	case reflect.Pointer:
+		// A pointer to a zero value differs from nil: it switches something on.
+		values := []reflect.Value{reflect.New(typ.Elem())}
+		for _, v := range nonZero(t, typ.Elem()) {
+			p := reflect.New(typ.Elem())
+			p.Elem().Set(v)
+			values = append(values, p)
+		}
+		return values
+	case reflect.Bool:
+		return []reflect.Value{reflect.ValueOf(true).Convert(typ)}
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32, reflect.Uint64,
+		reflect.Float64:
+		return []reflect.Value{reflect.ValueOf(3).Convert(typ)}
+	case reflect.Interface:
+		return implementations(typ)
+	}
+	return nil
+}
+
+// implementations returns values for fields of an interface type.
+func implementations(typ reflect.Type) []reflect.Value {
+	var values []reflect.Value
+	add := func(v any) {
+		if reflect.TypeOf(v).Implements(typ) {
+			values = append(values, reflect.ValueOf(v))
+		}
+	}
+	for _, form := range policies {
+		add(form.read(&decoder{}, "", []byte("{}")))
+	}
+	for _, v := range signals {
+		add(v.value)
+	}
+	return values
+}
+
+// TestEveryPolicyOfThePickerHasAJSONForm finds the exported policies of package picker by their
+// methods, so that a new one cannot be forgotten here.
+func TestEveryPolicyOfThePickerHasAJSONForm(t *testing.T) {
+	pkg, err := importer.ForCompiler(token.NewFileSet(), "source", nil).Import("github.com/evenkeel/evenkeel/picker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, form := range policies {
+		have = append(have, reflect.TypeOf(form.read(&decoder{}, "", []byte("{}"))).Name())
+	}
+	scope := pkg.Scope()
+	policy := scope.Lookup("Policy").Type().Underlying().(*types.Interface)
+	found := 0
+	for _, name := range scope.Names() {
+		obj, ok := scope.Lookup(name).(*types.TypeName)
+		if !ok || !obj.Exported() || types.IsInterface(obj.Type()) || !types.Implements(obj.Type(), policy) {
+			continue
+		}
+		found++
+		if !slices.Contains(have, name) {
+			t.Errorf("picker.%s is a policy and has no JSON form: add it to the table", name)
+		}
+	}
+	if found == 0 {
+		t.Error("found no policies")
+	}
+}
