@@ -100,7 +100,7 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 		p.start = time.Now()
 	}
 	p.sweepDue.Store(int64(sweepEvery + sweepGrace))
-	p.registry.Learn(c.policy().Needs(), 0)
+	p.registry.Learn(c.policy().Needs())
 	p.members, _ = p.registry.Members(nil, 0) // an empty list is valid
 	p.rebuild()
 	return p, nil
@@ -163,7 +163,7 @@ func (p *Pool[T]) SetConfig(c Config) error {
 		return ErrClosed
 	}
 	p.config = c
-	p.registry.Learn(c.policy().Needs(), 0)
+	p.registry.Learn(c.policy().Needs())
 	p.rebuild()
 	return nil
 }

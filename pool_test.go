@@ -165,6 +165,7 @@ func TestEverythingLearntSurvivesEveryChange(t *testing.T) {
 				open = append(open[:k], open[k+1:]...)
 			}
 		}
+		p.Sweep(now)
 		before := statsByID(p.StatsAt(now))
 		list = append([]evenkeel.Member[int](nil), list...)
 		switch r.IntN(6) {
@@ -189,7 +190,6 @@ func TestEverythingLearntSurvivesEveryChange(t *testing.T) {
 		if err := p.UpdateAt(now, list); err != nil {
 			t.Fatal(err)
 		}
-		p.Sweep(now)
 		for id, after := range statsByID(p.StatsAt(now)) {
 			was, stayed := before[id]
 			was.Weight, after.Weight, was.State, after.State = 0, 0, 0, 0

@@ -55,7 +55,7 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 	s.MedianLatency, _ = p.members.MedianLatency()
 	for i := range s.Endpoints {
 		r := p.members.Record(i)
-		latency, _ := r.PeakLatency(now)
+		latency, _ := r.Latency(now)
 		s.Endpoints[i] = EndpointStats{
 			ID: r.ID(), Weight: p.members.Weight(i), State: p.states[i],
 			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(),

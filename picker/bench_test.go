@@ -22,7 +22,7 @@ func endpoints(n int) []picker.Endpoint {
 func build(tb testing.TB, policy picker.Policy, list []picker.Endpoint, randomness func() uint64) (*picker.Registry, *picker.Snapshot) {
 	tb.Helper()
 	g := picker.NewRegistry(randomness)
-	g.Learn(policy.Needs(), 0)
+	g.Learn(policy.Needs())
 	m, err := g.Members(list, 0)
 	if err != nil {
 		tb.Fatal(err)

@@ -2,56 +2,10 @@ package picker
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/evenkeel/evenkeel/ewma"
-)
-
-// Need says what a policy has to know of an endpoint's past. Nothing else is
-// learnt, so that a policy pays for what it uses.
-type Need uint8
-
-const (
-	// NeedLatency asks for latency samples.
-	NeedLatency Need = 1 << iota
-	// NeedAge asks for the age of work in flight.
-	NeedAge
-	// NeedSuccess asks for the success score and for overload hints.
-	NeedSuccess
-)
-
-// shared is what all records of a registry have in common.
-type shared struct {
-	learning atomic.Pointer[learning]
-	median   atomic.Int64  // log2 of the pool's median latency in Q16, or noMedian
-	rand     func() uint64 // nil: the runtime's
-}
-
-const noMedian = math.MinInt64
-
-// learning is how results are taken in. Immutable once published.
-type learning struct {
-	needs   Need
-	peak    ewma.Decay
-	success ewma.SuccessParams
-}
-
-// Time constants, in units of one second (research behind them: the simulation
-// tables in the package documentation of the default policy).
-const (
-	// DefaultTau is the time constant of peak-hold, and Finagle's and Linkerd's default
-	// decay.
-	DefaultTau = 10 * time.Second
-	// successAverage and successFade: a result weighs 1 - e^(-Δ/2 s), and an unused
-	// endpoint's failures fade with 10 s.
-	successAverage = 2 * time.Second
-	successFade    = 10 * time.Second
-	// successStep is the least weight of one failure, so that failures show at any
-	// rate.
-	successStep = 0.1
 )
 
 // Tombstone is how long the record of a removed endpoint is kept for its return, so
@@ -68,6 +22,12 @@ type Registry struct {
 	shared  *shared
 	records map[string]*Record // members' and, for a while, former members'
 	scratch []int64
+
+	// The pace of requests, from sweep to sweep.
+	sweptAt    int64
+	sweptPicks uint64
+	gap        float64 // mean time between two picks in nanoseconds; 0 unknown
+	unit       time.Duration
 }
 
 // Len returns the number of records kept: those of members, and those of former
@@ -78,22 +38,14 @@ func (g *Registry) Len() int { return len(g.records) }
 // pickers over it; nil means the runtime's. It must be safe for concurrent use.
 func NewRegistry(randomness func() uint64) *Registry {
 	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
-	g.shared.median.Store(noMedian)
-	g.Learn(0, 0)
+	g.shared.median.Store(ewma.NoTarget)
+	g.Learn(0)
 	return g
 }
 
-// Learn sets what is learnt from results from now on, and the time constant of
-// peak-hold (0: [DefaultTau]).
-func (g *Registry) Learn(needs Need, tau time.Duration) {
-	if tau <= 0 {
-		tau = DefaultTau
-	}
-	g.shared.learning.Store(&learning{
-		needs:   needs,
-		peak:    ewma.NewDecay(tau),
-		success: ewma.NewSuccessParams(successAverage, successFade, successStep),
-	})
+// Learn sets what is learnt from results from now on.
+func (g *Registry) Learn(needs Need) {
+	g.shared.learning.Store(newLearning(needs, max(g.unit, minUnit)))
 }
 
 // Members is an immutable, validated list of endpoints with their records.
@@ -204,7 +156,7 @@ func (m *Members) AllDrained() bool { return m.allDrained }
 // the last sweep; ok is false before the first.
 func (m *Members) MedianLatency() (d time.Duration, ok bool) {
 	lg := m.shared.median.Load()
-	if lg == noMedian {
+	if lg == ewma.NoTarget {
 		return 0, false
 	}
 	return time.Duration(math.Round(ewma.Exp2(lg))), true
@@ -212,10 +164,3 @@ func (m *Members) MedianLatency() (d time.Duration, ok bool) {
 
 // Uint64 returns a random number from the injected source.
 func (m *Members) Uint64() uint64 { return m.shared.uint64() }
-
-func (s *shared) uint64() uint64 {
-	if s.rand == nil {
-		return rand.Uint64()
-	}
-	return s.rand()
-}

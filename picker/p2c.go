@@ -30,6 +30,7 @@ func (p P2C) Needs() Need { return p.signal().Needs() }
 // Build returns the Picker.
 func (p P2C) Build(m *Members, _ Picker) Picker {
 	s := p.signal()
+	m.UseSignal(s)
 	switch {
 	case s == Latency:
 		return &p2cLatency{shared: m.shared, lgWeights: m.lgWeights}
@@ -68,11 +69,11 @@ func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
 	learned := p.shared.learning.Load()
-	ci, cj := latencyCost(s.records[i], now, learned), latencyCost(s.records[j], now, learned)
+	ci, cj := s.records[i].wait(now, learned), s.records[j].wait(now, learned)
 	if p.lgWeights != nil {
 		ci, cj = ci-p.lgWeights[i], cj-p.lgWeights[j]
 	}
-	if cj < ci {
+	if cj < ci-tieBand {
 		return j
 	}
 	return i

@@ -78,9 +78,9 @@ func (p *Pick) FirstByte(now int64) {
 	if p.flags&flagLearn == 0 || p.epoch != rec.epoch.Load() {
 		return
 	}
-	rec.mark(markAnswered)
+	rec.answered(now)
 	if l := rec.shared.learning.Load(); l.needs&NeedLatency != 0 {
-		rec.peak.Observe(now-p.start, now, l.peak)
+		rec.observe(now-p.start, now, l)
 	}
 }
 
@@ -117,12 +117,15 @@ func (p *Pick) learn(now int64, r Result) {
 	sample := l.needs&NeedLatency != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
 		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
 	if rec.marks.Load() != markAnswered {
-		rec.answered(now, r.Outcome)
+		if r.Outcome != Canceled {
+			rec.answered(now)
+		}
+		rec.stampDone(now)
 	}
 	switch r.Outcome {
 	case Success:
 		if sample {
-			rec.peak.Observe(elapsed, now, l.peak)
+			rec.observe(elapsed, now, l)
 		}
 		rec.success.Observe(true, now, l.success)
 	case Failure, Unreached:
@@ -141,13 +144,29 @@ func (p *Pick) learn(now int64, r Result) {
 	}
 }
 
-// answered notes that something came back, unless it is the caller that left.
-func (r *Record) answered(now int64, o Outcome) {
-	if o != Canceled {
-		r.mark(markAnswered)
+// answered notes that something came back: the end of probation. An endpoint that
+// joined others then takes up its share slowly.
+func (r *Record) answered(now int64) {
+	if r.marks.Load()&markAnswered != 0 || r.marks.Or(markAnswered)&markAnswered != 0 {
+		return
 	}
+	if _, others := r.prior(now); others {
+		r.startRamp(now)
+	}
+}
+
+func (r *Record) stampDone(now int64) {
 	if last := r.lastDone.Load(); now-last > lastDoneGrain {
 		r.lastDone.Store(now)
+	}
+}
+
+// observe takes a latency sample.
+func (r *Record) observe(x, now int64, l *learning) {
+	r.peak.Observe(x, now, l.peak)
+	r.mean.Observe(x, now, l.mean, r.shared.median.Load())
+	if l.needs&NeedEstimator != 0 {
+		r.observeOwn(x, now)
 	}
 }
 
@@ -156,13 +175,24 @@ func (r *Record) answered(now int64, o Outcome) {
 // one: otherwise a caller that leaves at once would make it look fast. Where nothing
 // is assumed either, certain says whether the bound is taken for a sample.
 func (r *Record) observeAtLeast(elapsed, now int64, l *learning, certain bool) {
-	if _, known := r.peak.Log2(now, l.peak); !known {
+	lg, known := r.estimate(PeakHold, now, l)
+	if !known {
 		prior, ok := r.prior(now)
 		if !ok && !certain || ok && ewma.LatencyLog2(elapsed) <= prior {
 			return
 		}
+		r.observe(elapsed, now, l)
+		return
 	}
-	r.peak.Observe(elapsed, now, l.peak)
+	if ewma.LatencyLog2(elapsed) > lg {
+		r.peak.Observe(elapsed, now, l.peak)
+	}
+	r.mean.ObserveAtLeast(elapsed, now, l.mean, r.shared.median.Load())
+	if l.needs&NeedEstimator != 0 {
+		if lg, known := r.ownLog2(now); !known || ewma.LatencyLog2(elapsed) > lg {
+			r.observeOwn(elapsed, now)
+		}
+	}
 }
 
 // Bounds of how long an endpoint is avoided after an Overload. The cap keeps a
@@ -189,4 +219,5 @@ func (r *Record) avoid(now int64, hint time.Duration) {
 		}
 	}
 	r.mark(markAvoided)
+	r.startRamp(r.avoidUntil.Load())
 }

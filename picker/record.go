@@ -22,28 +22,30 @@ type Record struct {
 	dones   atomic.Uint64 // other work, ended
 	aged    atomic.Uint64 // work in age, ended
 	peak    ewma.Peak
+	mean    ewma.LogMean
 	success ewma.Success
 	epoch   atomic.Uint32 // ejection epoch
 	marks   atomic.Uint32 // see the constants
-	_       [8]byte
 
 	// Read only if a mark says so, or rarely.
 	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain; markMixed
 	leaked     atomic.Int64 // work no longer believed in flight; markLeaked
 	leakBefore atomic.Int64 // work that began earlier is the leaked one; markLeaked
 	avoidUntil atomic.Int64 // instant; markAvoided
+	rampFrom   atomic.Int64 // instant; markRamp
 	streams    atomic.Int64 // picks of kind Stream in flight
 	shared     *shared      // set at construction
 	id         string       // set at construction
 
-	joined int64 // set at construction
+	joined    int64                        // set at construction
+	estimator atomic.Pointer[ownEstimator] // the signal's own, if it has any
 
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [24]byte
+	_          [8]byte
 }
 
 const (
@@ -51,6 +53,7 @@ const (
 	markMixed                // has had picks of UnknownKind: age is bounded by lastDone
 	markLeaked               // leaked and leakBefore count
 	markAvoided              // avoidUntil may lie ahead
+	markRamp                 // rampFrom may be recent
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as
@@ -93,6 +96,16 @@ func (r *Record) Leaked() int64 { return r.leaked.Load() }
 // Epoch returns the ejection epoch. Results of picks of another epoch teach nothing.
 func (r *Record) Epoch() uint32 { return r.epoch.Load() }
 
+// Latency returns the estimate of the signal [Latency] at instant now; ok is false
+// before the first sample.
+func (r *Record) Latency(now int64) (d time.Duration, ok bool) {
+	lg, ok := r.estimate(Latency, now, r.shared.learning.Load())
+	if !ok {
+		return 0, false
+	}
+	return time.Duration(math.Round(ewma.Exp2(lg))), true
+}
+
 // PeakLatency returns the peak-hold latency at instant now; ok is false before the
 // first sample.
 func (r *Record) PeakLatency(now int64) (d time.Duration, ok bool) {
@@ -103,10 +116,10 @@ func (r *Record) PeakLatency(now int64) (d time.Duration, ok bool) {
 	return time.Duration(math.Round(ewma.Exp2(lg))), true
 }
 
-// PeakLatencyLog2 returns log2 of the peak-hold latency in nanoseconds at instant
-// now, in Q16, for signals; ok is false before the first sample.
-func (r *Record) PeakLatencyLog2(now int64) (lg int64, ok bool) {
-	return r.peak.Log2(now, r.shared.learning.Load().peak)
+// LatencyLog2 returns log2 of the estimate in nanoseconds of the signal [Latency] at
+// instant now, in Q16, for signals of your own; ok is false before the first sample.
+func (r *Record) LatencyLog2(now int64) (lg int64, ok bool) {
+	return r.estimate(Latency, now, r.shared.learning.Load())
 }
 
 // Success returns the success score at instant now, from 0 to 1 (never failed).

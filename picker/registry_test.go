@@ -16,7 +16,7 @@ func TestRecordsSurviveEveryUpdate(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	policy := picker.P2C{}
 	g := picker.NewRegistry(r.Uint64)
-	g.Learn(policy.Needs(), 0)
+	g.Learn(policy.Needs())
 	list := endpoints(20)
 	next := 20
 	var open []picker.Pick
@@ -264,7 +264,7 @@ func TestColdEndpointIsTriedOnceAndThenBelieved(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	g := picker.NewRegistry(r.Uint64)
 	policy := picker.P2C{}
-	g.Learn(policy.Needs(), 0)
+	g.Learn(policy.Needs())
 	m, _ := g.Members(endpoints(10), 0)
 	s := picker.NewSnapshot(m, nil, policy, policy.Build(m, nil))
 	now := int64(0)
@@ -290,9 +290,16 @@ func TestColdEndpointIsTriedOnceAndThenBelieved(t *testing.T) {
 		t.Fatalf("%d in flight on an endpoint that never answered", cold.InFlight())
 	}
 	held[0].Done(now+ms, picker.Result{Outcome: picker.Success})
+	// Then it takes part in a tenth of the comparisons, and in all after ten seconds.
 	counts := serve(t, s, 11_000, &now)
-	if math.Abs(float64(counts[10]-1000)) > 250 {
-		t.Errorf("it got %d of 11,000 after it had answered like the others", counts[10])
+	if counts[10] < 50 || counts[10] > 200 {
+		t.Errorf("it got %d of 11,000 in the first second, want about 110", counts[10])
+	}
+	serve(t, s, 100_000, &now)
+	g.Sweep(now)
+	counts = serve(t, s, 22_000, &now)
+	if math.Abs(float64(counts[10]-2000)) > 250 {
+		t.Errorf("it got %d of 22,000 at last, want about 2,000", counts[10])
 	}
 }
 

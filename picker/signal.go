@@ -2,7 +2,6 @@ package picker
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/evenkeel/evenkeel/ewma"
 )
@@ -19,17 +18,38 @@ type Signal interface {
 }
 
 // BuiltinSignal is a Signal of this package. The zero value is InFlight.
+//
+// All but InFlight are the expected wait in the same form, from different estimates of
+// latency: log2 of the estimate (or of the mean age of unanswered requests where
+// that is longer), plus log2(requests in flight + 1), plus 3 doublings for each
+// halving of the success score. An endpoint that asks to be left alone loses to
+// everybody, and after that, like one that has just given its first answer, comes
+// back over ten time units. See [Record] for what is learnt.
 type BuiltinSignal uint8
 
 const (
 	// InFlight is log2(requests in flight + 1): least request, least connections.
 	InFlight BuiltinSignal = iota
-	// Latency is the expected wait: log2 of the latency (peak-hold, or the age of
-	// unanswered work where that is longer), plus log2(requests in flight + 1), plus a
-	// penalty of 3 doublings for each halving of the success score, and of 30 while
-	// an endpoint asks to be left alone.
+	// Latency estimates by the larger of LogMean's estimate and 1/32 of PeakHold's: the
+	// average, unless a peak says that something is badly wrong.
 	Latency
+	// PeakHold estimates by the highest of the decayed samples ([ewma.Peak]): it turns
+	// away at the first slow answer, and back after ten time units.
+	PeakHold
+	// LogMean estimates by the average of logarithms ([ewma.LogMean]): it forgives single
+	// slow answers, and remembers when many clients each send little.
+	LogMean
 )
+
+var builtinNames = [...]string{"in_flight", "latency", "peak_hold", "log_mean"}
+
+// String returns the signal's name, as in JSON.
+func (b BuiltinSignal) String() string {
+	if int(b) < len(builtinNames) {
+		return builtinNames[b]
+	}
+	return "invalid"
+}
 
 // Needs returns what the signal reads.
 func (b BuiltinSignal) Needs() Need {
@@ -44,75 +64,48 @@ func (b BuiltinSignal) Cost(r *Record, now int64) int64 {
 	if b == InFlight {
 		return ewma.Log2(uint64(r.InFlight()) + 1)
 	}
-	return latencyCost(r, now, r.shared.learning.Load())
+	l := r.shared.learning.Load()
+	lg, known := r.estimate(b, now, l)
+	return r.expectedWait(lg, known, now, l)
 }
 
-const (
-	// failureFactor is how many doublings of cost a halving of the success score is
-	// worth.
-	failureFactor = 3
-	// maxPenalty bounds every penalty, in Q16, so that costs stay comparable.
-	maxPenalty = 30 << 16
-	// probationCost is what a second request to a cold endpoint costs more: enough
-	// to lose against anybody who has answered.
-	probationCost = 29 << 16
-)
-
-// priorFall is how fast the assumed latency of an endpoint that has not answered
-// falls: half an e-fold a minute, so that one that a stale or unlucky prior hides is
-// tried at last.
-var priorFall = ewma.NewDecay(2 * time.Minute)
-
-// prior returns what is assumed of an endpoint without samples: the median of the
-// others, falling since it joined. Never 0, which would flood it, and never a fixed
-// large number, which would starve it.
-func (r *Record) prior(now int64) (lg int64, ok bool) {
-	m := r.shared.median.Load()
-	if m == noMedian {
-		return 0, false
-	}
-	return m - priorFall.Loss(now-r.joined), true
+// wait is the cost by the signal Latency, for callers that have looked up l.
+func (r *Record) wait(now int64, l *learning) int64 {
+	lg, known := r.estimate(Latency, now, l)
+	return r.expectedWait(lg, known, now, l)
 }
 
-func latencyCost(r *Record, now int64, l *learning) int64 {
-	k := r.InFlight()
-	lg, known := r.peak.Log2(now, l.peak)
-	var extra int64
-	if !known {
-		lg, extra = r.coldCost(k, now)
-	}
-	if a, ok := r.AgeLog2(now); ok {
-		lg = max(lg, a)
-	}
-	cost := lg + ewma.Log2(uint64(k)+1) + extra
-	if p := r.success.PenaltyLog2(now, l.success); p != 0 {
-		cost += min(failureFactor*p, maxPenalty)
-	}
-	if r.marks.Load()&markAvoided != 0 && r.avoidUntil.Load() > now {
-		cost += maxPenalty
-	}
-	return cost
-}
+// tieBand is the difference of cost, a tenth of a doubling, below which two estimates
+// of waiting are taken for equal: estimates are that exact, and without it the
+// endpoint that happens to look a little faster would get all of an idle client's
+// requests.
+const tieBand = 6554
 
-// coldCost is the latency assumed of an endpoint that has no sample, and the extra
-// cost of a request while it is on probation: until something came back, one request
-// in flight is enough to find out, unless it has been out for three times what it
-// should take. While nobody has a sample all are equal and nobody is on probation.
-func (r *Record) coldCost(k, now int64) (lg, extra int64) {
-	lg, ok := r.prior(now)
-	if !ok || k == 0 || r.marks.Load()&markAnswered != 0 {
-		return lg, 0
+// peakExcess is how many bits a held peak must exceed the average by to count.
+const peakExcess = 5 << 16
+
+// estimate returns log2 of the latency by the estimator of b; known is false without
+// samples.
+func (r *Record) estimate(b BuiltinSignal, now int64, l *learning) (lg int64, known bool) {
+	switch b {
+	case PeakHold:
+		return r.peak.Log2(now, l.peak)
+	case LogMean:
+		return r.mean.Log2(now, l.mean, r.shared.median.Load())
 	}
-	const three = 103872 // log2(3) in Q16
-	if a, ok := r.AgeLog2(now); ok && a > r.shared.median.Load()+three {
-		return lg, 0
+	lg, known = r.mean.Log2(now, l.mean, r.shared.median.Load())
+	if peak, ok := r.peak.Log2(now, l.peak); ok {
+		lg, known = max(lg, peak-peakExcess), true
 	}
-	return lg, probationCost
+	return lg, known
 }
 
 func validateSignal(policy string, s Signal) error {
-	if b, ok := s.(BuiltinSignal); ok && b > Latency {
-		return fmt.Errorf("picker: %s.Signal is %d, want InFlight or Latency", policy, b)
+	if b, ok := s.(BuiltinSignal); ok && int(b) >= len(builtinNames) {
+		return fmt.Errorf("picker: %s.Signal is %d, want InFlight, Latency, PeakHold or LogMean", policy, b)
+	}
+	if v, ok := s.(interface{ Validate() error }); ok {
+		return v.Validate()
 	}
 	return nil
 }

@@ -1,6 +1,12 @@
 package picker
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
 
 // Sweep does what must happen now and then rather than per request, at instant now:
 // it takes the median latency of the members, from which cold endpoints start; it
@@ -9,7 +15,10 @@ import "slices"
 // than [Tombstone] ago. It costs O(n) and should run about once a second.
 func (g *Registry) Sweep(now int64) {
 	l := g.shared.learning.Load()
+	target := g.shared.median.Load()
 	lgs := g.scratch[:0]
+	var picks uint64
+	members := 0
 	for id, r := range g.records {
 		if !r.member {
 			if now-r.removedAt >= int64(Tombstone) {
@@ -17,21 +26,70 @@ func (g *Registry) Sweep(now int64) {
 			}
 			continue
 		}
-		if lg, ok := r.peak.Log2(now, l.peak); ok {
+		members++
+		picks += r.Picks()
+		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
 			lgs = append(lgs, lg)
 		}
 		r.disbelieve(now)
-		if r.marks.Load()&markAvoided != 0 && r.avoidUntil.Load() <= now {
-			r.marks.And(^uint32(markAvoided))
-			if r.avoidUntil.Load() > now { // a hint came in between
-				r.marks.Or(markAvoided)
-			}
-		}
+		r.forgetHint(now, rampUnits*l.unit)
 	}
 	g.scratch = lgs
 	if len(lgs) > 0 {
 		slices.Sort(lgs)
 		g.shared.median.Store(lgs[(len(lgs)-1)/2])
+	}
+	g.pace(now, picks, members)
+}
+
+// pace measures the time between picks and derives the unit of time constants:
+// an eighth of the time between two samples of one endpoint, ten latencies, and at
+// least a second.
+func (g *Registry) pace(now int64, picks uint64, members int) {
+	elapsed := float64(now - g.sweptAt)
+	if elapsed <= 0 {
+		return
+	}
+	// Records come and go with their counts: a sum that fell says nothing.
+	if n := float64(picks) - float64(g.sweptPicks); n > 0 {
+		// What the mean over the picks since would be if each had the weight 0.02.
+		w := 1 - math.Pow(1-0.02, n)
+		if g.gap == 0 {
+			w = 1
+		}
+		g.gap += (elapsed/n - g.gap) * w
+		g.sweptAt = now
+	} else if n < 0 {
+		g.sweptAt = now
+	}
+	g.sweptPicks = picks
+	unit := time.Duration(float64(members) * max(g.gap, 0) / 8)
+	if m := g.shared.median.Load(); m != ewma.NoTarget {
+		unit = max(unit, 10*time.Duration(ewma.Exp2(min(m, 50<<16))))
+	}
+	unit = min(max(unit, minUnit), maxUnit)
+	// Republish on a change that matters only: the parameters cost logarithms.
+	if d := unit - g.unit; d > g.unit/16 || d < -g.unit/16 {
+		g.unit = unit
+		g.Learn(g.shared.learning.Load().needs)
+	}
+}
+
+// forgetHint clears marks whose time is over, which saves picks a look.
+func (r *Record) forgetHint(now int64, window time.Duration) {
+	r.unmark(markAvoided, func() bool { return r.avoidUntil.Load() > now })
+	r.unmark(markRamp, func() bool { return r.rampFrom.Load() > now-int64(window) })
+}
+
+// unmark clears m unless stands says that it still holds. A writer stores the fact
+// first and then the mark, so looking again afterwards misses nothing.
+func (r *Record) unmark(m uint32, stands func() bool) {
+	if r.marks.Load()&m == 0 || stands() {
+		return
+	}
+	r.marks.And(^m)
+	if stands() {
+		r.marks.Or(m)
 	}
 }
 

@@ -1,0 +1,152 @@
+package ewma
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// LogMeanParams are the time constants of a [LogMean]. Compute them once with
+// [NewLogMeanParams].
+type LogMeanParams struct {
+	perTick float64 // 1/(2u) per tick of LogMean
+	perNS   float64 // 1/(20u) per nanosecond of latency
+	fade    Decay
+}
+
+// NewLogMeanParams returns the parameters for the time unit u, which should be at
+// least the time between two samples of one endpoint over 8, and ten latencies;
+// units of 0 or less count as one second.
+func NewLogMeanParams(u time.Duration) LogMeanParams {
+	if u <= 0 {
+		u = time.Second
+	}
+	return LogMeanParams{
+		perTick: (1 << meanTickBits) / (2 * float64(u)),
+		perNS:   1 / (20 * float64(u)),
+		fade:    NewDecay(fadeUnits * min(u, time.Duration(1<<62)/fadeUnits)),
+	}
+}
+
+const (
+	// fadeUnits is the time constant of fading in units.
+	fadeUnits = 60
+	// The weight of one sample is between these, or 1/count while that is more.
+	minAlpha, maxAlpha = 0.01, 0.1
+	meanMaxCount       = 100 // 1/minAlpha
+
+	// Layout of LogMean's word: log2 of the mean (Q16, 22 bits), the number of samples
+	// (7 bits), the instant of the last one (35 bits).
+	meanTickBits  = 22 // 4 ms
+	meanTimeBits  = 35
+	meanCountBits = 7
+	meanMaxTicks  = 1<<meanTimeBits - 1
+	meanMaxLog    = 1<<22 - 1
+)
+
+// NoTarget as the target of a [LogMean] says that there is nothing to fade to.
+const NoTarget = -1 << 63
+
+// LogMean estimates latency by an average of logarithms, the geometric mean, which one
+// slow answer in a thousand hardly moves. The first samples weigh 1/n. A sample's
+// weight is 1 - e^(-(Δ + x/10)/2u), between 0.01 and 0.1, for a sample x that comes Δ
+// after the last: sparse samples weigh more, and so do slow ones, which had their
+// whole duration to change things.
+//
+// Without samples the estimate fades with 60u towards a target, the pool's median:
+// never to zero. Estimates that fade to zero make every endpoint look alike when many
+// clients each send little.
+//
+// The zero LogMean has no sample. Resolution: 2^-16 of a doubling, 4 ms of the
+// instant.
+type LogMean struct{ w atomic.Uint64 }
+
+func packMean(lg, count, ticks int64) uint64 {
+	return uint64(min(max(lg, 0), meanMaxLog))<<(meanCountBits+meanTimeBits) |
+		uint64(count)<<meanTimeBits | uint64(ticks)
+}
+
+func unpackMean(w uint64) (lg, count, ticks int64) {
+	return int64(w >> (meanCountBits + meanTimeBits)), int64(w >> meanTimeBits & (1<<meanCountBits - 1)), int64(w & meanMaxTicks)
+}
+
+func meanTicks(now int64) int64 { return min(max(now, 0)>>meanTickBits, meanMaxTicks) }
+
+func meanGap(now, then int64) int64 {
+	return min(max(now-then, 0), int64(MaxGap)>>meanTickBits)
+}
+
+// faded returns lg after gap ticks without samples.
+func (p LogMeanParams) faded(lg, gap, target int64) int64 {
+	if gap == 0 || target == NoTarget {
+		return lg
+	}
+	// Of the distance to the target, 2^-loss is left.
+	left := int64(exp2Neg(p.fade.loss(gap << (meanTickBits - tickBits))))
+	return target + ((lg-target)*(left>>8))>>24
+}
+
+// alpha returns the weight of a sample of x nanoseconds that comes gap ticks after
+// the last and is the count-th.
+func (p LogMeanParams) alpha(x, gap, count int64) float64 {
+	z := float64(gap)*p.perTick + float64(max(x, 0))*p.perNS
+	a := maxAlpha
+	if z < 0.10536 { // where 1 - e^-z is maxAlpha
+		a = max(z*(1-z/2), minAlpha) // 1 - e^-z to 2e-4
+	}
+	if count < meanMaxCount {
+		a = max(a, 1/float64(count))
+	}
+	return a
+}
+
+// Observe adds a sample of x nanoseconds, taken at instant now. target is log2 of the
+// pool's median latency in nanoseconds, in Q16, or [NoTarget].
+func (m *LogMean) Observe(x, now int64, p LogMeanParams, target int64) {
+	m.observe(x, now, p, target, false)
+}
+
+// ObserveAtLeast adds x as a lower bound of a latency: it counts as a sample only if it
+// exceeds the estimate, and not at all before the first sample.
+func (m *LogMean) ObserveAtLeast(x, now int64, p LogMeanParams, target int64) {
+	m.observe(x, now, p, target, true)
+}
+
+func (m *LogMean) observe(x, now int64, p LogMeanParams, target int64, bound bool) {
+	sample, ticks := LatencyLog2(x), meanTicks(now)
+	for {
+		old := m.w.Load()
+		if old == 0 && bound {
+			return
+		}
+		lg, count, last := unpackMean(old)
+		gap := meanGap(ticks, last)
+		lg = p.faded(lg, gap, target)
+		if bound && sample <= lg {
+			return
+		}
+		count = min(count+1, meanMaxCount)
+		move := float64(sample-lg) * p.alpha(x, gap, count)
+		lg += roundToInt(move)
+		if m.w.CompareAndSwap(old, packMean(lg, count, max(ticks, last))) {
+			return
+		}
+	}
+}
+
+func roundToInt(f float64) int64 {
+	if f < 0 {
+		return int64(f - 0.5)
+	}
+	return int64(f + 0.5)
+}
+
+// Log2 returns log2 of the estimate in nanoseconds at instant now, in Q16. ok is false
+// while there is no sample.
+func (m *LogMean) Log2(now int64, p LogMeanParams, target int64) (lg int64, ok bool) {
+	w := m.w.Load()
+	if w == 0 {
+		return 0, false
+	}
+	lg, _, last := unpackMean(w)
+	return p.faded(lg, meanGap(meanTicks(now), last), target), true
+}

@@ -1,0 +1,74 @@
+package picker
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
+
+// Need says what a policy has to know of an endpoint's past. Nothing else is
+// learnt, so that a policy pays for what it uses.
+type Need uint8
+
+const (
+	// NeedLatency asks for latency samples.
+	NeedLatency Need = 1 << iota
+	// NeedAge asks for the age of work in flight.
+	NeedAge
+	// NeedSuccess asks for the success score and for overload hints.
+	NeedSuccess
+	// NeedEstimator asks for samples to go to the signal's own [Estimator] too.
+	NeedEstimator
+)
+
+// shared is what all records of a registry have in common.
+type shared struct {
+	learning atomic.Pointer[learning]
+	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
+	rand     func() uint64 // nil: the runtime's
+}
+
+func (s *shared) uint64() uint64 {
+	if s.rand == nil {
+		return rand.Uint64()
+	}
+	return s.rand()
+}
+
+// learning is how results are taken in. Immutable once published.
+type learning struct {
+	needs   Need
+	unit    time.Duration
+	peak    ewma.Decay
+	mean    ewma.LogMeanParams
+	success ewma.SuccessParams
+}
+
+// All time constants are multiples of one unit, so that nothing needs tuning between
+// services that answer in 0.1 ms and in minutes, or between clients that send much
+// and that send little. The unit is at least a second, which bounds how much
+// traffic goes into trying endpoints that look bad.
+const (
+	minUnit = time.Second
+	maxUnit = time.Hour
+	// Finagle's and Linkerd's default decay is 10 s too.
+	peakUnits = 10
+	// A result weighs 1 - e^(-Δ/2u); an unused endpoint's failures fade with 10u.
+	successAverageUnits = 2
+	successFadeUnits    = 10
+	// successStep is the least weight of one failure, so that failures show at any
+	// rate.
+	successStep = 0.1
+)
+
+func newLearning(needs Need, unit time.Duration) *learning {
+	return &learning{
+		needs:   needs,
+		unit:    unit,
+		peak:    ewma.NewDecay(peakUnits * unit),
+		mean:    ewma.NewLogMeanParams(unit),
+		success: ewma.NewSuccessParams(successAverageUnits*unit, successFadeUnits*unit, successStep),
+	}
+}

@@ -1,0 +1,102 @@
+package picker
+
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/ewma"
+)
+
+const (
+	// failureFactor is how many doublings of cost a halving of the success score is
+	// worth.
+	failureFactor = 3
+	// maxPenalty bounds the cost of failures, in Q16.
+	maxPenalty = 30 << 16
+	// probationCost is what a second request to a cold endpoint costs more: enough
+	// to lose against anybody who has answered.
+	probationCost = 29 << 16
+	// avoidedCost is what an endpoint costs that asked to be left alone: more than all
+	// the other terms together. Only the time that is left is added, so that
+	// among several the one that comes back first is the cheapest.
+	avoidedCost = 200 << 16
+	// rampUnits is how long an endpoint that comes back takes to its full share, from a
+	// tenth of it (Envoy's slow start has the same least weight).
+	rampUnits  = 10
+	rampLeast  = 10
+	threeTimes = 103872 // log2(3) in Q16
+)
+
+// priorFall is how fast the latency assumed of an endpoint that has not answered
+// falls: half an e-fold a minute, so that one that a stale or unlucky prior hides is
+// tried at last.
+var priorFall = ewma.NewDecay(2 * time.Minute)
+
+// prior returns what is assumed of an endpoint without samples: the median of the
+// others, falling since it joined. Never 0, which would flood it, and never a fixed
+// large number, which would starve it.
+func (r *Record) prior(now int64) (lg int64, ok bool) {
+	m := r.shared.median.Load()
+	if m == ewma.NoTarget {
+		return 0, false
+	}
+	return m - priorFall.Loss(now-r.joined), true
+}
+
+// expectedWait returns the cost of one more request: how long it would wait, in
+// Q16 log2, and what else speaks against the endpoint. lg is the estimate of its
+// latency, if known.
+func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int64 {
+	k := r.InFlight()
+	var extra int64
+	if !known {
+		lg, extra = r.coldCost(k, now)
+	}
+	if a, ok := r.AgeLog2(now); ok {
+		lg = max(lg, a)
+	}
+	cost := lg + ewma.Log2(uint64(k)+1) + extra
+	if p := r.success.PenaltyLog2(now, l.success); p != 0 {
+		cost += min(failureFactor*p, maxPenalty)
+	}
+	if r.marks.Load()&(markAvoided|markRamp) != 0 {
+		return r.cautious(cost, now, l)
+	}
+	return cost
+}
+
+// coldCost is the latency assumed of an endpoint that has no sample, and the extra
+// cost of a request while it is on probation: until something came back, one request
+// in flight is enough to find out, unless it has been out for three times what it
+// should take. While nobody has a sample all are equal and nobody is on probation.
+func (r *Record) coldCost(k, now int64) (lg, extra int64) {
+	lg, ok := r.prior(now)
+	if !ok || k == 0 || r.marks.Load()&markAnswered != 0 {
+		return lg, 0
+	}
+	if a, ok := r.AgeLog2(now); ok && a > r.shared.median.Load()+threeTimes {
+		return lg, 0
+	}
+	return lg, probationCost
+}
+
+// cautious returns the cost of an endpoint that asked to be left alone, or is on its
+// way back from that or from being new. Such an endpoint takes part in a growing
+// fraction of comparisons: a higher cost instead would keep it out altogether
+// until it suddenly is the cheapest.
+func (r *Record) cautious(cost, now int64, l *learning) int64 {
+	if left := r.avoidUntil.Load() - now; left > 0 {
+		return avoidedCost + ewma.LatencyLog2(left)
+	}
+	window := uint64(rampUnits * l.unit)
+	since := max(uint64(max(now-r.rampFrom.Load(), 0)), window/rampLeast)
+	if since < window && r.shared.uint64()%window >= since {
+		return cost + probationCost
+	}
+	return cost
+}
+
+// startRamp makes the endpoint take up its share slowly from instant from.
+func (r *Record) startRamp(from int64) {
+	r.rampFrom.Store(from)
+	r.mark(markRamp)
+}
