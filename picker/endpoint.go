@@ -3,7 +3,8 @@ package picker
 import (
 	"errors"
 	"fmt"
-	"math"
+
+	"github.com/evenkeel/evenkeel/ewma"
 )
 
 // Bounds of an explicit, positive weight. The upper one holds every sum of xDS
@@ -95,5 +96,11 @@ func Validate(list []Endpoint) error {
 	return errors.Join(problems...)
 }
 
-// weightLog2 is log2 of a positive weight in Q16.
-func weightLog2(w float64) int64 { return int64(math.Round(math.Log2(w) * 65536)) }
+// weightLog2 is log2 of a positive weight in Q16. It uses the table that counts in
+// flight use, so that (2 in flight + 1) / 3 and 1 / 1 are a tie.
+func weightLog2(w float64) int64 {
+	if w < 1 {
+		return ewma.Log2(uint64(w*(1<<40))) - 40<<16
+	}
+	return ewma.Log2(uint64(w*(1<<20))) - 20<<16
+}

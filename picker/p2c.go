@@ -1,9 +1,22 @@
 package picker
 
-// P2C compares two different available endpoints, drawn at random, and takes the one
-// with the lower cost: the first drawn on a tie. It needs no knowledge of the whole
-// list, costs the same for any number of endpoints, and does not herd as
-// picking the minimum of stale data does. Source: Mitzenmacher, "The Power of Two
+import (
+	"errors"
+	"fmt"
+)
+
+// Bounds of P2C.Choices (Envoy's and gRPC's choice_count has the same ones).
+const (
+	minChoices = 2
+	maxChoices = 10
+)
+
+// P2C compares a few different available endpoints, drawn at random, and takes the one
+// with the lowest cost, the first drawn on a tie. It needs no knowledge of the
+// whole list, costs the same for any number of endpoints, and does not herd as picking
+// the minimum of stale data does. Where weights differ, endpoints are drawn in
+// proportion to them and compared by cost per weight: with uniform draws of two, nobody
+// could get more than 2/n of the requests. Source: Mitzenmacher, "The Power of Two
 // Choices in Randomized Load Balancing" (2001).
 //
 // With the signal InFlight it is least request (gRPC A48, Envoy LEAST_REQUEST, here
@@ -12,6 +25,10 @@ package picker
 type P2C struct {
 	// Signal is what is compared; nil means Latency.
 	Signal Signal
+	// Choices is how many endpoints are compared, 2 to 10; 0 means 2. Each costs a look at
+	// an endpoint. More of them find the best more often, and let it have more of the
+	// requests when it is only thought to be the best.
+	Choices int
 }
 
 func (p P2C) signal() Signal {
@@ -21,8 +38,21 @@ func (p P2C) signal() Signal {
 	return p.Signal
 }
 
-// Validate returns an error if Signal is not a signal.
-func (p P2C) Validate() error { return validateSignal("P2C", p.signal()) }
+func (p P2C) choices() int {
+	if p.Choices == 0 {
+		return minChoices
+	}
+	return p.Choices
+}
+
+// Validate reports every setting out of range, joined.
+func (p P2C) Validate() error {
+	err := validateSignal("P2C", p.signal())
+	if c := p.choices(); c < minChoices || c > maxChoices {
+		err = errors.Join(err, fmt.Errorf("picker: P2C.Choices is %d, want %d to %d, or 0 for %d", c, minChoices, maxChoices, minChoices))
+	}
+	return err
+}
 
 // Needs returns what the signal needs.
 func (p P2C) Needs() Need { return p.signal().Needs() }
@@ -31,17 +61,20 @@ func (p P2C) Needs() Need { return p.signal().Needs() }
 func (p P2C) Build(m *Members, _ Picker) Picker {
 	s := p.signal()
 	m.UseSignal(s)
-	switch {
-	case s == Latency:
-		return &p2cLatency{shared: m.shared, lgWeights: m.lgWeights}
-	case s == InFlight && !m.WeightsDiffer():
+	if p.choices() > 2 || m.WeightsDiffer() {
+		return newChoices(m, s, p.choices())
+	}
+	switch s {
+	case InFlight:
 		return p2cInFlight{}
+	case Latency:
+		return &p2cLatency{costs: newCosts(m, Latency), shared: m.shared}
 	default:
-		return &p2cSignal{signal: s, lgWeights: m.lgWeights}
+		return newChoices(m, s, p.choices())
 	}
 }
 
-// p2cInFlight is the common case: equal weights, plain counts.
+// p2cInFlight is a common case: two choices, equal weights, plain counts.
 type p2cInFlight struct{}
 
 func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
@@ -56,10 +89,10 @@ func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
 	return i
 }
 
-// p2cLatency calls the signal directly and looks up its constants once.
+// p2cLatency is another: it looks the signal's constants up once.
 type p2cLatency struct {
-	shared    *shared
-	lgWeights []int64
+	costs
+	shared *shared
 }
 
 func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
@@ -70,33 +103,11 @@ func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	i, j := s.At(k), s.At(l)
 	learned := p.shared.learning.Load()
 	ci, cj := s.records[i].wait(now, learned), s.records[j].wait(now, learned)
-	if p.lgWeights != nil {
-		ci, cj = ci-p.lgWeights[i], cj-p.lgWeights[j]
-	}
 	if cj < ci-tieBand {
-		return j
+		i, ci = j, cj
 	}
-	return i
-}
-
-// p2cSignal serves any signal.
-type p2cSignal struct {
-	signal    Signal
-	lgWeights []int64
-}
-
-func (p *p2cSignal) Pick(s *Snapshot, _ Request, now int64) int {
-	if s.n == 1 {
-		return s.At(0)
-	}
-	k, l := twoDistinct(s.Uint64(), s.n)
-	i, j := s.At(k), s.At(l)
-	ci, cj := p.signal.Cost(s.records[i], now), p.signal.Cost(s.records[j], now)
-	if p.lgWeights != nil {
-		ci, cj = ci-p.lgWeights[i], cj-p.lgWeights[j]
-	}
-	if cj < ci {
-		return j
+	if ci >= seemsAvoided {
+		return p.notAvoided(s, i, ci, now)
 	}
 	return i
 }

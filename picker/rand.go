@@ -1,5 +1,7 @@
 package picker
 
+import "math/bits"
+
 // uniform maps 32 random bits to 0..n-1 by multiply and shift (Lemire, "Fast Random
 // Integer Generation in an Interval", 2019). Without rejection its bias is below
 // n/2^32.
@@ -14,4 +16,20 @@ func twoDistinct(r uint64, n int) (i, j int) {
 		j++
 	}
 	return i, j
+}
+
+// uniformTo maps 64 random bits to 0..n-1.
+func uniformTo(r, n uint64) uint64 {
+	hi, _ := bits.Mul64(r, n)
+	return hi
+}
+
+// mix returns the next of a sequence of pseudo-random numbers that starts at any
+// number (the finalizer of SplitMix64: Steele, Lea, Flood, "Fast Splittable
+// Pseudorandom Number Generators", 2014). It spares a draw from the source per step.
+func mix(r uint64) uint64 {
+	r += 0x9e3779b97f4a7c15
+	r = (r ^ r>>30) * 0xbf58476d1ce4e5b9
+	r = (r ^ r>>27) * 0x94d049bb133111eb
+	return r ^ r>>31
 }

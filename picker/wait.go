@@ -19,6 +19,9 @@ const (
 	// the other terms together. Only the time that is left is added, so that
 	// among several the one that comes back first is the cheapest.
 	avoidedCost = 200 << 16
+	// seemsAvoided is below avoidedCost less the log of any weight, and above any other
+	// cost.
+	seemsAvoided = 165 << 16
 	// rampUnits is how long an endpoint that comes back takes to its full share, from a
 	// tenth of it (Envoy's slow start has the same least weight).
 	rampUnits  = 10

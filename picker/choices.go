@@ -1,0 +1,96 @@
+package picker
+
+import "slices"
+
+// choices compares any number of endpoints by any signal, with any weights.
+type choices struct {
+	costs
+	d     int
+	draws *weightedDraw // nil when all weights are equal
+}
+
+func newChoices(m *Members, s Signal, d int) *choices {
+	c := &choices{costs: newCosts(m, s), d: d}
+	if m.WeightsDiffer() {
+		c.draws = newWeightedDraw(m)
+		c.weigh(m)
+	}
+	return c
+}
+
+// Watch implements Watcher.
+func (c *choices) Watch(s *Snapshot) {
+	if c.draws != nil {
+		c.draws.Watch(s)
+	}
+}
+
+// Pick compares d distinct endpoints, all of them if there are no more.
+func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
+	if s.n == 1 || s.n <= c.d && c.draws == nil {
+		return c.leastOf(s, now)
+	}
+	var drawn [maxChoices]int32
+	d := min(c.d, s.n)
+	if c.draws != nil {
+		c.drawWeighted(s, drawn[:d])
+	} else {
+		c.drawUniform(s, drawn[:d])
+	}
+	best := int(drawn[0])
+	cost := c.of(s, best, now)
+	for _, i := range drawn[1:d] {
+		if ci := c.of(s, int(i), now); ci < cost-c.band {
+			best, cost = int(i), ci
+		}
+	}
+	if cost >= seemsAvoided {
+		return c.notAvoided(s, best, cost, now)
+	}
+	return best
+}
+
+// drawUniform fills drawn with distinct available endpoints, each order equally likely:
+// the k-th is drawn among those that are left, by its rank among them.
+func (c *choices) drawUniform(s *Snapshot, drawn []int32) {
+	var sorted [maxChoices]int // ranks drawn so far, ascending
+	var r uint64
+	for k := range drawn {
+		if k%2 == 0 {
+			r = s.Uint64()
+		} else {
+			r <<= 32
+		}
+		rank := uniform(uint32(r>>32), s.n-k)
+		at := 0
+		for ; at < k && rank >= sorted[at]; at++ {
+			rank++
+		}
+		copy(sorted[at+1:k+1], sorted[at:k])
+		sorted[at] = rank
+		drawn[k] = int32(s.At(rank))
+	}
+}
+
+// redraws bounds the draws of one pick beyond the ones it needs.
+const redraws = 20
+
+// drawWeighted fills drawn with distinct available endpoints, drawn in proportion to
+// weight. When a few of them hold nearly all the weight, what many draws do not
+// find is filled up with neighbours of a random position.
+func (c *choices) drawWeighted(s *Snapshot, drawn []int32) {
+	k := 0
+	for tries := 0; k < len(drawn) && tries < len(drawn)+redraws; tries++ {
+		i := int32(c.draws.draw(s))
+		if !slices.Contains(drawn[:k], i) {
+			drawn[k] = i
+			k++
+		}
+	}
+	for at := uniform(uint32(s.Uint64()>>32), s.n); k < len(drawn); at = (at + 1) % s.n {
+		if i := int32(s.At(at)); !slices.Contains(drawn[:k], i) {
+			drawn[k] = i
+			k++
+		}
+	}
+}

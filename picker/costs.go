@@ -1,0 +1,133 @@
+package picker
+
+import "github.com/evenkeel/evenkeel/ewma"
+
+// costs compares the endpoints of a list by a signal and their weights.
+type costs struct {
+	signal    Signal
+	lgWeights []int64 // nil when all are equal
+	// shares are the weights in units of 2^-20, for endpoints that are drawn in
+	// proportion to weight and whose signal has the factor (in flight + 1); else nil.
+	shares []uint64
+	band   int64 // differences up to this are ties
+}
+
+func newCosts(m *Members, s Signal) costs {
+	c := costs{signal: s, lgWeights: m.lgWeights}
+	if s.Needs()&NeedLatency != 0 {
+		c.band = tieBand
+	}
+	return c
+}
+
+// factorsInFlight reports whether the cost of s has the factor (in flight + 1).
+func factorsInFlight(s Signal) bool {
+	switch s.(type) {
+	case BuiltinSignal, PeakEWMA, LeastTime:
+		return true
+	}
+	return false
+}
+
+// weigh prepares for endpoints that are drawn in proportion to weight.
+func (c *costs) weigh(m *Members) {
+	if !factorsInFlight(c.signal) {
+		return
+	}
+	c.shares = make([]uint64, m.Len())
+	for i := range c.shares {
+		c.shares[i] = max(uint64(m.Weight(i)*(1<<20)), 1)
+	}
+}
+
+// of is the cost of one more request to member i, per weight: with weight w as speed,
+// it would wait for (k + 1)/w. With draws in proportion to weight it is k/w + 1 instead:
+// the draw has given idle endpoints their shares already, and (k + 1)/w would
+// leave the light ones without any until the heavy ones are busy.
+func (c *costs) of(s *Snapshot, i int, now int64) int64 {
+	r := s.records[i]
+	cost := c.signal.Cost(r, now)
+	if c.shares != nil {
+		k := uint64(r.InFlight())
+		return cost - ewma.Log2(k+1) + ewma.Log2(k<<20+c.shares[i]) - ewma.Log2(c.shares[i])
+	}
+	if c.lgWeights != nil {
+		cost -= c.lgWeights[i]
+	}
+	return cost
+}
+
+// leastOf returns an available endpoint of least cost, all of those within the band of
+// the least with equal probability. It looks at all.
+func (c *costs) leastOf(s *Snapshot, now int64) int {
+	best := s.At(0)
+	if s.n == 1 {
+		return best
+	}
+	least := c.of(s, best, now)
+	r, ties := s.Uint64(), uint64(1)
+	for k := 1; k < s.n; k++ {
+		i := s.At(k)
+		switch ci := c.of(s, i, now); {
+		case ci < least:
+			best, least, ties = i, ci, 1
+		case ci == least:
+			// Reservoir sampling: the n-th tie replaces the choice with probability 1/n.
+			ties++
+			if r = mix(r); uniformTo(r, ties) == 0 {
+				best = i
+			}
+		}
+	}
+	if c.band > 0 {
+		return c.amongTies(s, least+c.band, best, r, now)
+	}
+	return best
+}
+
+// amongTies draws among the available endpoints that cost at most limit. Taking the
+// first of them in an order that starts anywhere would favour whoever stands behind a
+// long row of worse ones. An endpoint whose cost has changed since is in or out by its
+// new one; best is the answer if all are out.
+func (c *costs) amongTies(s *Snapshot, limit int64, best int, r uint64, now int64) int {
+	ties := uint64(0)
+	for k := range s.n {
+		i := s.At(k)
+		if c.of(s, i, now) > limit {
+			continue
+		}
+		ties++
+		if r = mix(r); uniformTo(r, ties) == 0 {
+			best = i
+		}
+	}
+	return best
+}
+
+// avoidedTries and avoidedScan bound how far a pick looks for an endpoint that does not
+// ask to be left alone, when all that it compared do.
+const (
+	avoidedTries = 4
+	avoidedScan  = 64
+)
+
+// notAvoided returns an endpoint that does not ask to be left alone, if a few more draws
+// and a short scan find one; else the one seen that comes back first. best costs cost
+// and is the choice so far.
+func (c *costs) notAvoided(s *Snapshot, best int, cost int64, now int64) int {
+	at := 0
+	for try := range avoidedTries + min(avoidedScan, s.n) {
+		if try <= avoidedTries {
+			at = uniform(uint32(s.Uint64()>>32), s.n)
+		} else if at++; at == s.n {
+			at = 0
+		}
+		i := s.At(at)
+		if ci := c.of(s, i, now); ci < cost {
+			if best, cost = i, ci; cost < seemsAvoided {
+				return best
+			}
+		}
+	}
+	return best
+}
