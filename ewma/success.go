@@ -53,59 +53,60 @@ const (
 // is 1 - e. It stores the failures, not the successes, as a floating-point number:
 // near "always succeeds" the stored number is near 0 and keeps its relative
 // precision, so that a score can neither stick at 0 nor be ground down by rounding
-// (a ratchet known from integer scores), and an endpoint that never failed costs
-// one load per result.
+// (a ratchet known from integer scores), and an endpoint that never fails costs one
+// load per result, and a write at most once a millisecond.
 //
-// The zero Success has never failed. Resolution: 2^-21 of the score, 1 ms of the
+// The zero Success has seen no result. Resolution: 2^-21 of the score, 1 ms of the
 // instant.
 type Success struct{ w atomic.Uint64 }
 
 func packScore(e float64, ticks int64) uint64 {
 	if e < minScore {
-		return 0
+		return uint64(ticks) // no failures, but a result
 	}
 	b := math.Float32bits(float32(min(e, 1))) - scoreBias
 	return uint64((b+1<<(scoreShift-1))>>scoreShift)<<successTimeBits | uint64(ticks)
 }
 
 func unpackScore(w uint64) (e float64, ticks int64) {
+	if w <= successMaxTicks {
+		return 0, int64(w)
+	}
 	b := uint32(w>>successTimeBits)<<scoreShift + scoreBias
 	return float64(math.Float32frombits(b)), int64(w & successMaxTicks)
 }
 
-func successTicks(now int64) int64 { return min(max(now, 0)>>successTickBits, successMaxTicks) }
+// successTicks is at least 1, so that a word with a result in it is never 0.
+func successTicks(now int64) int64 { return min(max(now, 0)>>successTickBits+1, successMaxTicks) }
 
 // gapTicks is the time from then to now, from 0 to MaxGap.
 func gapTicks(now, then int64) int64 {
 	return min(max(now-then, 0), int64(MaxGap)>>successTickBits)
 }
 
-// Observe adds one result, seen at instant now.
+// Observe adds one result, seen at instant now. The first failure of an endpoint that
+// has no result yet makes its score 1.
 func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 	ticks := successTicks(now)
 	for {
 		old := s.w.Load()
-		if old == 0 && ok {
+		e, last := unpackScore(old)
+		if ok && e == 0 && ticks <= last {
 			return
 		}
-		var e float64
-		last := ticks
-		if old != 0 {
-			e, last = unpackScore(old)
-		}
 		gap := gapTicks(ticks, last)
+		if old == 0 {
+			gap = int64(MaxGap) >> successTickBits // the first result has all the weight
+		}
 		weight := -math.Expm1(-float64(gap) / p.average)
 		e *= p.faded(gap)
 		if ok {
 			e -= e * weight
 		} else {
-			if old == 0 {
-				weight = 0 // no earlier result to measure a gap from
-			}
 			e += (1 - e) * max(weight, p.step, minScore)
 		}
 		w := packScore(e, max(ticks, last))
-		if ok && w != 0 && old>>successTimeBits-w>>successTimeBits < leastChange {
+		if ok && w > successMaxTicks && old>>successTimeBits-w>>successTimeBits < leastChange {
 			return // too small a change to store well: let the gap grow
 		}
 		if s.w.CompareAndSwap(old, w) {
@@ -124,11 +125,10 @@ func (p SuccessParams) faded(gap int64) float64 {
 
 // Failure returns the failure score at instant now, from 0 (none) to 1.
 func (s *Success) Failure(now int64, p SuccessParams) float64 {
-	w := s.w.Load()
-	if w == 0 {
+	e, last := unpackScore(s.w.Load())
+	if e == 0 {
 		return 0
 	}
-	e, last := unpackScore(w)
 	return e * p.faded(gapTicks(successTicks(now), last))
 }
 
@@ -137,7 +137,7 @@ func (s *Success) Failure(now int64, p SuccessParams) float64 {
 // most 30·65536. It is integer arithmetic throughout, for the request path.
 func (s *Success) PenaltyLog2(now int64, p SuccessParams) int64 {
 	w := s.w.Load()
-	if w == 0 {
+	if w <= successMaxTicks {
 		return 0
 	}
 	b := uint64(w>>successTimeBits)<<scoreShift + scoreBias

@@ -15,24 +15,22 @@ func TestSuccessFollowsItsDefinition(t *testing.T) {
 	var s Success
 	var e, last float64 // the oracle: seconds, no packing
 	now := int64(0)
-	for range 20_000 {
+	for i := range 20_000 {
 		now += r.Int64N(int64(100 * time.Millisecond))
 		tick := float64(now>>successTickBits) * (1 << successTickBits) / 1e9
 		ok := r.IntN(10) != 0
-		if e > 0 || !ok {
-			gap := tick - last
-			if e == 0 {
-				gap = 0
-			}
-			w := 1 - math.Exp(-gap/average)
-			e *= math.Exp(-gap / fade)
-			if ok {
-				e -= e * w
-			} else {
-				e += (1 - e) * max(w, 0.1)
-			}
-			last = tick
+		gap := tick - last
+		w := 1 - math.Exp(-gap/average)
+		if i == 0 {
+			w = 1
 		}
+		e *= math.Exp(-gap / fade)
+		if ok {
+			e -= e * w
+		} else {
+			e += (1 - e) * max(w, 0.1)
+		}
+		last = tick
 		s.Observe(ok, now, p)
 		if got := s.Failure(now, p); math.Abs(got-e) > 1e-3 {
 			t.Fatalf("failure score %v, want %v", got, e)
@@ -107,10 +105,11 @@ func TestSuccessRecoversAtAnyRate(t *testing.T) {
 func TestSuccessAtOddInstants(t *testing.T) {
 	p := NewSuccessParams(2*time.Second, 10*time.Second, 0.1)
 	var s Success
+	s.Observe(true, 10*sec, p)
 	s.Observe(false, 10*sec, p)
 	first := s.Failure(10*sec, p)
 	if math.Abs(first-0.1) > 1e-6 {
-		t.Errorf("one failure gives %v, want 0.1", first)
+		t.Errorf("a failure right after a success gives %v, want 0.1", first)
 	}
 	if got := s.Failure(0, p); got != first {
 		t.Errorf("read before the result gives %v, want %v", got, first)
@@ -126,6 +125,20 @@ func TestSuccessAtOddInstants(t *testing.T) {
 	s.Observe(false, -sec, p)
 	if got := s.Failure(-5, p); math.IsNaN(got) || got < 0 || got > 1 {
 		t.Errorf("negative instants give %v", got)
+	}
+}
+
+func TestSuccessBelievesTheFirstResultAndSparseOnes(t *testing.T) {
+	p := NewSuccessParams(2*time.Second, 10*time.Second, 0.1)
+	var first, sparse Success
+	first.Observe(false, 0, p)
+	if got := first.Failure(0, p); got != 1 {
+		t.Errorf("a first failure gives %v, want 1", got)
+	}
+	sparse.Observe(true, 0, p)
+	sparse.Observe(false, 10*sec, p)
+	if got := sparse.Failure(10*sec, p); math.Abs(got-(1-math.Exp(-5))) > 0.001 {
+		t.Errorf("a failure ten seconds after a success gives %v, want %v", got, 1-math.Exp(-5))
 	}
 }
 
