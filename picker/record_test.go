@@ -127,7 +127,7 @@ func TestFirstByteIsTheLatencyAndEndsAgeing(t *testing.T) {
 	}
 }
 
-func TestStreamsCountButNeitherAgeNorTime(t *testing.T) {
+func TestT13StreamsCountButNeitherAgeNorTime(t *testing.T) {
 	_, s, r := one(t)
 	p := pickAt(t, s, picker.Request{Kind: picker.Stream}, 0)
 	if _, aging := r.AgeLog2(100 * ms); aging || r.Streams() != 1 || r.InFlight() != 1 {
@@ -242,7 +242,7 @@ func TestBug56OverloadedEndpointLosesItsShareWithoutAFailure(t *testing.T) {
 	}
 }
 
-func TestHugeGapsAndBackwardClocksAreHarmless(t *testing.T) {
+func TestBug63HugeGapsAndBackwardClocksAreHarmless(t *testing.T) {
 	_, s, r := one(t)
 	for _, at := range [][2]int64{{0, math.MaxInt64}, {math.MaxInt64, 0}, {-1, -5}, {math.MinInt64, math.MaxInt64}, {5, 5}} {
 		p := pickAt(t, s, picker.Request{}, at[0])

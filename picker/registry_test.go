@@ -12,7 +12,7 @@ import (
 
 // A thousand random updates, with requests in flight throughout: whoever stays keeps
 // latency, success and in-flight count to the last bit, at each step.
-func TestRecordsSurviveEveryUpdate(t *testing.T) {
+func TestT14RecordsSurviveEveryUpdate(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	policy := picker.P2C{}
 	g := picker.NewRegistry(r.Uint64)
@@ -181,7 +181,7 @@ func TestBug60RegistryStaysFlatWhenListsComeAndGo(t *testing.T) {
 	}
 }
 
-func TestLeakedPicksAreNoLongerBelieved(t *testing.T) {
+func TestT25LeakedPicksAreNoLongerBelieved(t *testing.T) {
 	g, s := build(t, picker.P2C{Signal: picker.Latency}, endpoints(2), nil)
 	var leaked []picker.Pick
 	for range 50 {
@@ -260,7 +260,7 @@ func TestBug52RetryGoesElsewhereWheneverItCan(t *testing.T) {
 	}
 }
 
-func TestColdEndpointIsTriedOnceAndThenBelieved(t *testing.T) {
+func TestT01ColdEndpointIsTriedOnceAndThenBelieved(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	g := picker.NewRegistry(r.Uint64)
 	policy := picker.P2C{}

@@ -170,15 +170,21 @@ func TestP2CSharesFollowRank(t *testing.T) {
 	}
 }
 
-// hold opens a request on member i, whatever the policy says.
+// hold opens a request on member i at instant 0, whatever the policy says.
 func hold(tb testing.TB, s *picker.Snapshot, i int) picker.Pick {
 	tb.Helper()
+	return holdAt(tb, s, i, 0)
+}
+
+// holdAt is hold at instant now.
+func holdAt(tb testing.TB, s *picker.Snapshot, i int, now int64) picker.Pick {
+	tb.Helper()
 	one := picker.NewSnapshot(s.Members(), []int32{int32(i)}, fixed{s.Needs()}, fixed{})
-	pick, _, err := one.Pick(picker.Request{}, 0)
+	p, _, err := one.Pick(picker.Request{}, now)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return pick
+	return p
 }
 
 // fixed is a policy of a test's own: always the first available endpoint.

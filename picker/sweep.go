@@ -37,7 +37,7 @@ func (g *Registry) Sweep(now int64) {
 	g.scratch = lgs
 	if len(lgs) > 0 {
 		slices.Sort(lgs)
-		g.shared.median.Store(lgs[(len(lgs)-1)/2])
+		g.shared.median.Store((lgs[(len(lgs)-1)/2] + lgs[len(lgs)/2]) / 2)
 	}
 	g.pace(now, picks, members)
 }
