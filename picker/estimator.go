@@ -109,7 +109,7 @@ func (p PeakEWMA) Needs() Need {
 	if p.Plain {
 		return NeedLatency | NeedEstimator
 	}
-	return NeedLatency | NeedAge | NeedSuccess | NeedEstimator
+	return NeedLatency | NeedAge | NeedSuccess | NeedEstimator | NeedRamp
 }
 
 // NewEstimator implements Estimating.

@@ -21,12 +21,20 @@ const (
 	NeedSuccess
 	// NeedEstimator asks for samples to go to the signal's own [Estimator] too.
 	NeedEstimator
+	// NeedRamp asks for endpoints that have given their first answer to take up their
+	// share slowly.
+	NeedRamp
+	// NeedMeanPrior asks for the latency assumed of endpoints without samples to be the
+	// mean of the others' instead of their median: more careful with newcomers where
+	// some endpoints are much slower than most.
+	NeedMeanPrior
 )
 
 // shared is what all records of a registry have in common.
 type shared struct {
 	learning atomic.Pointer[learning]
 	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
+	mean     atomic.Int64  // log2 of the mean latency, as above
 	rand     func() uint64 // nil: the runtime's
 }
 
@@ -44,6 +52,9 @@ type learning struct {
 	peak    ewma.Decay
 	mean    ewma.LogMeanParams
 	success ewma.SuccessParams
+	// priorFall is how fast the latency assumed of an endpoint that has not answered
+	// falls, so that one that a stale or unlucky prior hides is tried at last.
+	priorFall ewma.Decay
 }
 
 // All time constants are multiples of one unit, so that nothing needs tuning between
@@ -61,14 +72,17 @@ const (
 	// successStep is the least weight of one failure, so that failures show at any
 	// rate.
 	successStep = 0.1
+	// Half an e-fold in 60 units.
+	priorFallUnits = 120
 )
 
 func newLearning(needs Need, unit time.Duration) *learning {
 	return &learning{
-		needs:   needs,
-		unit:    unit,
-		peak:    ewma.NewDecay(peakUnits * unit),
-		mean:    ewma.NewLogMeanParams(unit),
-		success: ewma.NewSuccessParams(successAverageUnits*unit, successFadeUnits*unit, successStep),
+		needs:     needs,
+		unit:      unit,
+		peak:      ewma.NewDecay(peakUnits * unit),
+		mean:      ewma.NewLogMeanParams(unit),
+		success:   ewma.NewSuccessParams(successAverageUnits*unit, successFadeUnits*unit, successStep),
+		priorFall: ewma.NewDecay(priorFallUnits * unit),
 	}
 }

@@ -39,6 +39,7 @@ func (g *Registry) Len() int { return len(g.records) }
 func NewRegistry(randomness func() uint64) *Registry {
 	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
 	g.shared.median.Store(ewma.NoTarget)
+	g.shared.mean.Store(ewma.NoTarget)
 	g.Learn(0)
 	return g
 }

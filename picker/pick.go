@@ -78,8 +78,9 @@ func (p *Pick) FirstByte(now int64) {
 	if p.flags&flagLearn == 0 || p.epoch != rec.epoch.Load() {
 		return
 	}
-	rec.answered(now)
-	if l := rec.shared.learning.Load(); l.needs&NeedLatency != 0 {
+	l := rec.shared.learning.Load()
+	rec.answered(now, l)
+	if l.needs&NeedLatency != 0 {
 		rec.observe(now-p.start, now, l)
 	}
 }
@@ -118,7 +119,7 @@ func (p *Pick) learn(now int64, r Result) {
 		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
 	if rec.marks.Load() != markAnswered {
 		if r.Outcome != Canceled {
-			rec.answered(now)
+			rec.answered(now, l)
 		}
 		rec.stampDone(now)
 	}
@@ -146,11 +147,11 @@ func (p *Pick) learn(now int64, r Result) {
 
 // answered notes that something came back: the end of probation. An endpoint that
 // joined others then takes up its share slowly.
-func (r *Record) answered(now int64) {
+func (r *Record) answered(now int64, l *learning) {
 	if r.marks.Load()&markAnswered != 0 || r.marks.Or(markAnswered)&markAnswered != 0 {
 		return
 	}
-	if _, others := r.prior(now); others {
+	if _, others := r.prior(now, l); others && l.needs&NeedRamp != 0 {
 		r.startRamp(now)
 	}
 }
@@ -177,7 +178,7 @@ func (r *Record) observe(x, now int64, l *learning) {
 func (r *Record) observeAtLeast(elapsed, now int64, l *learning, certain bool) {
 	lg, known := r.estimate(PeakHold, now, l)
 	if !known {
-		prior, ok := r.prior(now)
+		prior, ok := r.prior(now, l)
 		if !ok && !certain || ok && ewma.LatencyLog2(elapsed) <= prior {
 			return
 		}

@@ -56,7 +56,7 @@ func (b BuiltinSignal) Needs() Need {
 	if b == InFlight {
 		return 0
 	}
-	return NeedLatency | NeedAge | NeedSuccess
+	return NeedLatency | NeedAge | NeedSuccess | NeedRamp
 }
 
 // Cost implements Signal.

@@ -38,6 +38,11 @@ func (g *Registry) Sweep(now int64) {
 	if len(lgs) > 0 {
 		slices.Sort(lgs)
 		g.shared.median.Store((lgs[(len(lgs)-1)/2] + lgs[len(lgs)/2]) / 2)
+		sum := 0.0
+		for _, lg := range lgs {
+			sum += ewma.Exp2(lg)
+		}
+		g.shared.mean.Store(ewma.LatencyLog2(int64(min(sum/float64(len(lgs)), math.MaxInt64/2))))
 	}
 	g.pace(now, picks, members)
 }

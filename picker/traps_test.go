@@ -366,7 +366,7 @@ func TestT24SignalsSayWhatTheyNeed(t *testing.T) {
 	}{
 		{picker.RoundRobin{}, 0},
 		{picker.P2C{Signal: picker.InFlight}, 0},
-		{picker.P2C{}, picker.NeedLatency | picker.NeedAge | picker.NeedSuccess},
+		{picker.P2C{}, picker.NeedLatency | picker.NeedAge | picker.NeedSuccess | picker.NeedRamp},
 		{picker.P2C{Signal: picker.PeakEWMA{Plain: true}}, picker.NeedLatency | picker.NeedEstimator},
 	} {
 		if got := tc.policy.Needs(); got != tc.want {

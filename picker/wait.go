@@ -1,10 +1,6 @@
 package picker
 
-import (
-	"time"
-
-	"github.com/evenkeel/evenkeel/ewma"
-)
+import "github.com/evenkeel/evenkeel/ewma"
 
 const (
 	// failureFactor is how many doublings of cost a halving of the success score is
@@ -29,20 +25,18 @@ const (
 	threeTimes = 103872 // log2(3) in Q16
 )
 
-// priorFall is how fast the latency assumed of an endpoint that has not answered
-// falls: half an e-fold a minute, so that one that a stale or unlucky prior hides is
-// tried at last.
-var priorFall = ewma.NewDecay(2 * time.Minute)
-
-// prior returns what is assumed of an endpoint without samples: the median of the
-// others, falling since it joined. Never 0, which would flood it, and never a fixed
-// large number, which would starve it.
-func (r *Record) prior(now int64) (lg int64, ok bool) {
+// prior returns what is assumed of an endpoint without samples: the median or mean of
+// the others, falling since it joined by half an e-fold in 60 units. Never 0, which
+// would flood it, and never a fixed large number, which would starve it.
+func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	m := r.shared.median.Load()
+	if l.needs&NeedMeanPrior != 0 {
+		m = r.shared.mean.Load()
+	}
 	if m == ewma.NoTarget {
 		return 0, false
 	}
-	return m - priorFall.Loss(now-r.joined), true
+	return m - l.priorFall.Loss(now-r.joined), true
 }
 
 // expectedWait returns the cost of one more request: how long it would wait, in
@@ -52,7 +46,7 @@ func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int6
 	k := r.InFlight()
 	var extra int64
 	if !known {
-		lg, extra = r.coldCost(k, now)
+		lg, extra = r.coldCost(k, now, l)
 	}
 	if a, ok := r.AgeLog2(now); ok {
 		lg = max(lg, a)
@@ -71,8 +65,8 @@ func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int6
 // cost of a request while it is on probation: until something came back, one request
 // in flight is enough to find out, unless it has been out for three times what it
 // should take. While nobody has a sample all are equal and nobody is on probation.
-func (r *Record) coldCost(k, now int64) (lg, extra int64) {
-	lg, ok := r.prior(now)
+func (r *Record) coldCost(k, now int64, l *learning) (lg, extra int64) {
+	lg, ok := r.prior(now, l)
 	if !ok || k == 0 || r.marks.Load()&markAnswered != 0 {
 		return lg, 0
 	}
