@@ -31,14 +31,17 @@ func (a *Age) Start(start int64) { a.w.Add(ageUnit(start)) }
 // Done takes out work that was added with the same start.
 func (a *Age) Done(start int64) { a.w.Add(-ageUnit(start)) }
 
+// Look returns what is in hand at this moment.
+func (a *Age) Look() AgeView { return AgeView{a.w.Load()} }
+
 // Count returns the number of pieces of work in hand.
-func (a *Age) Count() int { return int(a.w.Load() & (1<<ageCountBits - 1)) }
+func (a *Age) Count() int { return a.Look().Count() }
 
 // Mean returns the mean age in nanoseconds at instant now, rounded down by up to
 // 16 µs, and 0 when there is no work. Work that began after now makes it younger,
 // never negative.
 func (a *Age) Mean(now int64) int64 {
-	sum, n := a.sum(now)
+	sum, n := a.Look().sum(now)
 	if n == 0 {
 		return 0
 	}
@@ -46,11 +49,20 @@ func (a *Age) Mean(now int64) int64 {
 	return max(sum/n-1, 0) << ageTickBits
 }
 
+// MeanLog2 returns log2 of the mean age; see [AgeView.MeanLog2].
+func (a *Age) MeanLog2(now int64) (lg int64, ok bool) { return a.Look().MeanLog2(now) }
+
+// AgeView is an Age at one moment: its count and its mean age belong together.
+type AgeView struct{ w uint64 }
+
+// Count returns the number of pieces of work in hand.
+func (v AgeView) Count() int { return int(v.w & (1<<ageCountBits - 1)) }
+
 // MeanLog2 returns log2 of the mean age in nanoseconds at instant now, in Q16, without
 // a division; ok is false when there is no work or it is younger than the
 // resolution.
-func (a *Age) MeanLog2(now int64) (lg int64, ok bool) {
-	sum, n := a.sum(now)
+func (v AgeView) MeanLog2(now int64) (lg int64, ok bool) {
+	sum, n := v.sum(now)
 	if sum -= n; sum <= 0 { // as in Mean
 		return 0, false
 	}
@@ -58,14 +70,13 @@ func (a *Age) MeanLog2(now int64) (lg int64, ok bool) {
 }
 
 // sum returns the sum of ages, in units, and the number of pieces of work.
-func (a *Age) sum(now int64) (sum, n int64) {
-	w := a.w.Load()
-	n = int64(w & (1<<ageCountBits - 1))
+func (v AgeView) sum(now int64) (sum, n int64) {
+	n = int64(v.w & (1<<ageCountBits - 1))
 	if n == 0 {
 		return 0, 0
 	}
 	t := uint64(max(now, 0) >> ageTickBits)
 	// Modulo 2^46: the shift drops what does not fit, and the arithmetic shift
 	// back restores the sign.
-	return int64((t*uint64(n)-w>>ageCountBits)<<ageCountBits) >> ageCountBits, n
+	return int64((t*uint64(n)-v.w>>ageCountBits)<<ageCountBits) >> ageCountBits, n
 }

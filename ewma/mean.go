@@ -11,6 +11,7 @@ type LogMeanParams struct {
 	perTick float64 // 1/(2u) per tick of LogMean
 	perNS   float64 // 1/(20u) per nanosecond of latency
 	fade    Decay
+	fresh   int64 // gaps up to this many ticks fade by less than 0.1 %
 }
 
 // NewLogMeanParams returns the parameters for the time unit u, which should be at
@@ -20,10 +21,12 @@ func NewLogMeanParams(u time.Duration) LogMeanParams {
 	if u <= 0 {
 		u = time.Second
 	}
+	u = min(u, time.Duration(1<<62)/fadeUnits)
 	return LogMeanParams{
 		perTick: (1 << meanTickBits) / (2 * float64(u)),
 		perNS:   1 / (20 * float64(u)),
-		fade:    NewDecay(fadeUnits * min(u, time.Duration(1<<62)/fadeUnits)),
+		fade:    NewDecay(fadeUnits * u),
+		fresh:   int64(fadeUnits*u) >> (meanTickBits + 10),
 	}
 }
 
@@ -40,7 +43,10 @@ const (
 	meanTimeBits  = 35
 	meanCountBits = 7
 	meanMaxTicks  = 1<<meanTimeBits - 1
-	meanMaxLog    = 1<<22 - 1
+	// meanStampTicks is how old the instant of the last sample may be: 17 ms, against
+	// time constants of seconds.
+	meanStampTicks = 4
+	meanMaxLog     = 1<<22 - 1
 )
 
 // NoTarget as the target of a [LogMean] says that there is nothing to fade to.
@@ -77,7 +83,7 @@ func meanGap(now, then int64) int64 {
 
 // faded returns lg after gap ticks without samples.
 func (p LogMeanParams) faded(lg, gap, target int64) int64 {
-	if gap == 0 || target == NoTarget {
+	if gap <= p.fresh || target == NoTarget {
 		return lg
 	}
 	// Of the distance to the target, 2^-loss is left.
@@ -102,34 +108,32 @@ func (p LogMeanParams) alpha(x, gap, count int64) float64 {
 // Observe adds a sample of x nanoseconds, taken at instant now. target is log2 of the
 // pool's median latency in nanoseconds, in Q16, or [NoTarget].
 func (m *LogMean) Observe(x, now int64, p LogMeanParams, target int64) {
-	m.observe(x, now, p, target, false)
+	m.ObserveLog2(LatencyLog2(x), x, now, p, target)
+}
+
+// ObserveLog2 is Observe for a caller that has log2 of the sample, in Q16.
+func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int64) {
+	ticks := meanTicks(now)
+	for {
+		old := m.w.Load()
+		lg, count, last := unpackMean(old)
+		gap := meanGap(ticks, last)
+		lg = p.faded(lg, gap, target)
+		count = min(count+1, meanMaxCount)
+		lg += roundToInt(float64(sample-lg) * p.alpha(x, gap, count))
+		w := packMean(lg, count, max(ticks, last))
+		// An instant alone that is a little newer is not worth a write.
+		if w-old <= meanStampTicks && old != 0 || m.w.CompareAndSwap(old, w) {
+			return
+		}
+	}
 }
 
 // ObserveAtLeast adds x as a lower bound of a latency: it counts as a sample only if it
 // exceeds the estimate, and not at all before the first sample.
 func (m *LogMean) ObserveAtLeast(x, now int64, p LogMeanParams, target int64) {
-	m.observe(x, now, p, target, true)
-}
-
-func (m *LogMean) observe(x, now int64, p LogMeanParams, target int64, bound bool) {
-	sample, ticks := LatencyLog2(x), meanTicks(now)
-	for {
-		old := m.w.Load()
-		if old == 0 && bound {
-			return
-		}
-		lg, count, last := unpackMean(old)
-		gap := meanGap(ticks, last)
-		lg = p.faded(lg, gap, target)
-		if bound && sample <= lg {
-			return
-		}
-		count = min(count+1, meanMaxCount)
-		move := float64(sample-lg) * p.alpha(x, gap, count)
-		lg += roundToInt(move)
-		if m.w.CompareAndSwap(old, packMean(lg, count, max(ticks, last))) {
-			return
-		}
+	if lg, ok := m.Log2(now, p, target); ok && LatencyLog2(x) > lg {
+		m.Observe(x, now, p, target)
 	}
 }
 

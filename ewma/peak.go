@@ -31,8 +31,11 @@ func unpackPeak(w uint64) (lg, ticks int64) { return int64(w>>48) << 6, int64(w 
 
 // Observe adds a sample of x nanoseconds, taken at instant now. Samples below one
 // nanosecond count as one.
-func (p *Peak) Observe(x, now int64, d Decay) {
-	lg, ticks := LatencyLog2(x), ticksOf(now)
+func (p *Peak) Observe(x, now int64, d Decay) { p.ObserveLog2(LatencyLog2(x), now, d) }
+
+// ObserveLog2 is Observe for a caller that has log2 of the sample, in Q16.
+func (p *Peak) ObserveLog2(lg, now int64, d Decay) {
+	ticks := ticksOf(now)
 	for {
 		old := p.w.Load()
 		if old != 0 {
@@ -64,4 +67,14 @@ func (p *Peak) Log2(now int64, d Decay) (lg int64, ok bool) {
 	lg, ticks := unpackPeak(w)
 	gap := min(max(ticksOf(now)-ticks, 0), maxGapTicks)
 	return lg - d.loss(gap), true
+}
+
+// Above returns the estimate as [Peak.Log2] does, if it is above floor; else, or without
+// a sample, floor. It looks at the decay only if it must.
+func (p *Peak) Above(floor, now int64, d Decay) int64 {
+	lg, ticks := unpackPeak(p.w.Load())
+	if lg <= floor {
+		return floor
+	}
+	return max(lg-d.loss(min(max(ticksOf(now)-ticks, 0), maxGapTicks)), floor)
 }

@@ -54,6 +54,12 @@ func TestPeakEqualsItsDefinitionInAnyOrder(t *testing.T) {
 		if got := peakNS(t, &forward, now, d); !near(got, want) {
 			t.Fatalf("estimate %v, want %v", got, want)
 		}
+		lg, _ := forward.Log2(now, d)
+		for _, floor := range []int64{lg - 1, lg, lg + 1, lg + 1<<16} {
+			if got := forward.Above(floor, now, d); got != max(lg, floor) {
+				t.Fatalf("Above(%d) = %d at estimate %d", floor, got, lg)
+			}
+		}
 		if got := peakNS(t, &backward, now, d); !near(got, want) {
 			t.Fatalf("estimate in reverse order %v, want %v", got, want)
 		}

@@ -47,6 +47,9 @@ const (
 	// leastChange is the least change of a score that a success stores, in units of
 	// the stored mantissa: it keeps what rounding adds up to below 1 %.
 	leastChange = 64
+	// stampTicks is how old the instant of the last success may be: 17 ms, against time
+	// constants of seconds.
+	stampTicks = 16
 )
 
 // Success keeps an exponentially weighted failure score e between 0 and 1; success
@@ -54,7 +57,7 @@ const (
 // near "always succeeds" the stored number is near 0 and keeps its relative
 // precision, so that a score can neither stick at 0 nor be ground down by rounding
 // (a ratchet known from integer scores), and an endpoint that never fails costs one
-// load per result, and a write at most once a millisecond.
+// load per result, and a write at most once in 17 ms.
 //
 // The zero Success has seen no result. Resolution: 2^-21 of the score, 1 ms of the
 // instant.
@@ -91,8 +94,12 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 	for {
 		old := s.w.Load()
 		e, last := unpackScore(old)
-		if ok && e == 0 && ticks <= last {
-			return
+		if ok && e == 0 && old != 0 {
+			// Nothing but the instant to note, and that only so often.
+			if ticks < last+stampTicks || s.w.CompareAndSwap(old, uint64(ticks)) {
+				return
+			}
+			continue
 		}
 		gap := gapTicks(ticks, last)
 		if old == 0 {
@@ -114,6 +121,10 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 		}
 	}
 }
+
+// Clean reports whether there is no failure in the score: then its penalty is 0 at any
+// instant.
+func (s *Success) Clean() bool { return s.w.Load() <= successMaxTicks }
 
 // faded returns the factor by which a score falls in gap ticks of Success.
 func (p SuccessParams) faded(gap int64) float64 {

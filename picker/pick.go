@@ -164,8 +164,9 @@ func (r *Record) stampDone(now int64) {
 
 // observe takes a latency sample.
 func (r *Record) observe(x, now int64, l *learning) {
-	r.peak.Observe(x, now, l.peak)
-	r.mean.Observe(x, now, l.mean, r.shared.median.Load())
+	lg := ewma.LatencyLog2(x)
+	r.peak.ObserveLog2(lg, now, l.peak)
+	r.mean.ObserveLog2(lg, x, now, l.mean, r.shared.median.Load())
 	if l.needs&NeedEstimator != 0 {
 		r.observeOwn(x, now)
 	}

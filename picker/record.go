@@ -74,10 +74,13 @@ func (r *Record) InFlight() int64 {
 }
 
 // open returns the number of requests that were picked and not yet done.
-func (r *Record) open() int64 {
-	n := int64(r.age.Count()) // first: a first byte moves work to picks
-	d := r.dones.Load()       // before picks, which can only have grown since
-	return n + int64(r.picks.Load()-d)
+func (r *Record) open() int64 { return r.openWith(r.age.Look()) }
+
+// openWith is open for a caller that has looked at age already: before the counters,
+// since a first byte moves work from age to picks.
+func (r *Record) openWith(aging ewma.AgeView) int64 {
+	d := r.dones.Load() // before picks, which can only have grown since
+	return int64(aging.Count()) + int64(r.picks.Load()-d)
 }
 
 // ended returns the number of requests that are done.
@@ -131,12 +134,12 @@ func (r *Record) Success(now int64) float64 {
 // have had no first byte yet, in Q16; ok is false without any. While picks are
 // leaked there is none, as it would only ever grow.
 func (r *Record) AgeLog2(now int64) (lg int64, ok bool) {
-	lg, ok = r.age.MeanLog2(now)
-	if !ok {
-		return 0, false
-	}
-	marks := r.marks.Load()
-	if marks&markLeaked != 0 {
+	return r.ageOf(r.age.Look(), r.marks.Load(), now)
+}
+
+func (r *Record) ageOf(aging ewma.AgeView, marks uint32, now int64) (lg int64, ok bool) {
+	lg, ok = aging.MeanLog2(now)
+	if !ok || marks&markLeaked != 0 {
 		return 0, false
 	}
 	if marks&markMixed != 0 {

@@ -94,8 +94,8 @@ func (r *Record) estimate(b BuiltinSignal, now int64, l *learning) (lg int64, kn
 		return r.mean.Log2(now, l.mean, r.shared.median.Load())
 	}
 	lg, known = r.mean.Log2(now, l.mean, r.shared.median.Load())
-	if peak, ok := r.peak.Log2(now, l.peak); ok {
-		lg, known = max(lg, peak-peakExcess), true
+	if known { // then there is a peak too
+		lg = r.peak.Above(lg+peakExcess, now, l.peak) - peakExcess
 	}
 	return lg, known
 }

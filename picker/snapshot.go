@@ -144,9 +144,13 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		i = s.pickElsewhere(r, now, i)
 	}
 	rec := s.records[i]
-	if s.needs == 0 && r.Kind != Stream {
+	switch {
+	case s.needs == 0 && r.Kind != Stream:
 		rec.picks.Add(1)
 		return Pick{rec: rec, start: now}, i, nil
+	case s.needs&NeedAge != 0 && r.Kind == Unary: // the common case of begin
+		rec.age.Start(now)
+		return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: flagLearn | flagAging}, i, nil
 	}
 	return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: rec.begin(r.Kind, s.needs, now)}, i, nil
 }

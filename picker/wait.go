@@ -43,19 +43,26 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 // Q16 log2, and what else speaks against the endpoint. lg is the estimate of its
 // latency, if known.
 func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int64 {
-	k := r.InFlight()
+	aging := r.age.Look()
+	marks := r.marks.Load()
+	k := r.openWith(aging)
+	if marks&markLeaked != 0 {
+		k = max(k-r.leaked.Load(), 0)
+	}
 	var extra int64
 	if !known {
 		lg, extra = r.coldCost(k, now, l)
 	}
-	if a, ok := r.AgeLog2(now); ok {
-		lg = max(lg, a)
+	if aging.Count() != 0 {
+		if a, ok := r.ageOf(aging, marks, now); ok {
+			lg = max(lg, a)
+		}
 	}
 	cost := lg + ewma.Log2(uint64(k)+1) + extra
-	if p := r.success.PenaltyLog2(now, l.success); p != 0 {
-		cost += min(failureFactor*p, maxPenalty)
+	if !r.success.Clean() {
+		cost += min(failureFactor*r.success.PenaltyLog2(now, l.success), maxPenalty)
 	}
-	if r.marks.Load()&(markAvoided|markRamp) != 0 {
+	if marks&(markAvoided|markRamp) != 0 {
 		return r.cautious(cost, now, l)
 	}
 	return cost
