@@ -2,6 +2,7 @@ package evenkeel
 
 import (
 	"errors"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,6 +72,8 @@ type Pool[T any] struct {
 	sweepDue   atomic.Int64
 	lateSweeps atomic.Uint64
 
+	comparable bool // handles may be compared with ==; set at construction
+
 	mu       sync.Mutex
 	closed   bool
 	config   Config
@@ -96,6 +99,9 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 		return nil, err
 	}
 	p := &Pool[T]{start: o.Start, registry: picker.NewRegistry(o.Rand), config: c}
+	if kind := reflect.TypeFor[T]().Kind(); kind != reflect.Interface {
+		p.comparable = reflect.TypeFor[T]().Comparable() && kind != reflect.Struct && kind != reflect.Array
+	}
 	if p.start.IsZero() {
 		p.start = time.Now()
 	}
@@ -130,6 +136,9 @@ func (p *Pool[T]) UpdateAt(t time.Time, members []Member[T]) error {
 	if p.closed {
 		return ErrClosed
 	}
+	if p.same(list, members) {
+		return nil
+	}
 	built, err := p.registry.Members(list, p.instant(t))
 	if err != nil {
 		return err
@@ -151,6 +160,20 @@ func (p *Pool[T]) UpdateAt(t time.Time, members []Member[T]) error {
 	return nil
 }
 
+// same reports whether the list is the one in force, handles included, so that there is
+// nothing to do. mu is held.
+func (p *Pool[T]) same(list []Endpoint, members []Member[T]) bool {
+	if !p.comparable || len(list) != p.members.Len() {
+		return false
+	}
+	for i, e := range list {
+		if e != p.members.Endpoint(i) || any(members[i].Handle) != any(p.handles[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // SetConfig changes how the pool balances. Endpoints, states and all that was learnt
 // stay. On an error, which names every problem, the previous configuration stays.
 func (p *Pool[T]) SetConfig(c Config) error {
@@ -161,6 +184,10 @@ func (p *Pool[T]) SetConfig(c Config) error {
 	defer p.mu.Unlock()
 	if p.closed {
 		return ErrClosed
+	}
+	// A policy of the caller's own may hold what cannot be compared.
+	if reflect.ValueOf(c).Comparable() && reflect.ValueOf(p.config).Comparable() && c == p.config {
+		return nil
 	}
 	p.config = c
 	p.registry.Learn(c.policy().Needs())

@@ -216,6 +216,54 @@ func statsByID(s evenkeel.Stats) map[string]evenkeel.EndpointStats {
 	return m
 }
 
+func TestEqualUpdatesAndConfigsDoNothing(t *testing.T) {
+	p := newPool(t, evenkeel.Config{}, 1000)
+	list := members(1000)
+	if n := testing.AllocsPerRun(10, func() {
+		if err := p.UpdateAt(origin, list); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.SetConfig(evenkeel.Config{}); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 2000 { // comparing boxes some handles; rebuilding would take six slices and a map
+		t.Errorf("%v allocations for nothing", n)
+	}
+	list[3].Handle = 77
+	if err := p.UpdateAt(origin, list); err != nil {
+		t.Fatal(err)
+	}
+	got := false
+	for range 50_000 {
+		k, err := p.PickAt(origin, evenkeel.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = got || k.Handle() == 77
+	}
+	if !got {
+		t.Error("a new handle was not taken over")
+	}
+}
+
+// unlike is a policy that cannot be compared.
+type unlike struct {
+	picker.RoundRobin
+	_ []int
+}
+
+func TestPoliciesThatCannotBeComparedAreAccepted(t *testing.T) {
+	p := newPool(t, evenkeel.Config{Policy: unlike{}}, 3)
+	for range 2 {
+		if err := p.SetConfig(evenkeel.Config{Policy: unlike{}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Pick(evenkeel.Request{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestForgottenSweepIsDoneByAPick(t *testing.T) {
 	p := newPool(t, evenkeel.Config{}, 2)
 	for i := range 10 {

@@ -1,0 +1,133 @@
+package httpclient
+
+import (
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+// answered books the headers of resp and makes the request end with its body. The
+// response stays the one that net/http made, with the body in a box.
+func answered(req *http.Request, resp *http.Response, pick evenkeel.Pick[*endpoint]) {
+	result := resultOfAnswer(resp)
+	if bodyless(req, resp) {
+		e := pick.Handle()
+		pick.Done(result) // takes the latency too, with one look at the clock
+		e.release()
+		return
+	}
+	if result.Outcome == evenkeel.Success {
+		pick.FirstByte()
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		if conn, ok := resp.Body.(io.ReadWriteCloser); ok {
+			u := &upgraded{conn: conn}
+			u.box(conn, req, pick, result)
+			resp.Body = u
+			return
+		}
+	}
+	b := new(body)
+	b.box(resp.Body, req, pick, result)
+	resp.Body = b
+}
+
+// bodyless reports whether there is nothing to wait for. Callers need not close a body
+// that has nothing in it, and many don't. Comparing with http.NoBody would not do: in
+// HTTP/2 the empty body has a type of its own.
+func bodyless(req *http.Request, resp *http.Response) bool {
+	switch resp.StatusCode {
+	case http.StatusSwitchingProtocols:
+		return false // its body is the connection, whatever length it has
+	case http.StatusNoContent, http.StatusNotModified:
+		return true
+	}
+	return resp.ContentLength == 0 && len(resp.Trailer) == 0 ||
+		req.Method == http.MethodHead || resp.Body == nil || resp.Body == http.NoBody
+}
+
+// body is the body of an answer and, in the same allocation, the pick that ends with
+// it: at its end, an error, or Close, whichever comes first. Close may come while a
+// Read is running.
+type body struct {
+	io.ReadCloser
+	req    *http.Request // for its context
+	pick   evenkeel.Pick[*endpoint]
+	result evenkeel.Result // by the headers
+	ended  atomic.Bool
+}
+
+func (b *body) box(inner io.ReadCloser, req *http.Request, pick evenkeel.Pick[*endpoint], result evenkeel.Result) {
+	b.ReadCloser, b.req, b.pick, b.result = inner, req, pick, result
+}
+
+// Read reads the body.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !b.ended.Load() {
+		result := b.result
+		if err != io.EOF { // a Reader returns it as it is
+			result = evenkeel.Result{Outcome: outcomeOfAnswerError(b.req, err)}
+		}
+		b.end(result)
+	}
+	return n, err
+}
+
+// Close closes the body. A caller that has seen enough got its answer. The request
+// ends before the inner Close, whose effect on a running Read is no failure.
+func (b *body) Close() error {
+	b.end(b.result)
+	return b.ReadCloser.Close()
+}
+
+// end ends the request, once.
+func (b *body) end(result evenkeel.Result) {
+	if b.ended.Load() || !b.ended.CompareAndSwap(false, true) {
+		return
+	}
+	e := b.pick.Handle()
+	b.pick.Done(result)
+	e.release()
+}
+
+// outcomeOfAnswerError maps an error of reading an answer's body: the connection was
+// made and the request was answered, so the faults of those do not apply.
+func outcomeOfAnswerError(req *http.Request, err error) evenkeel.Outcome {
+	switch o := outcomeOfError(req, err); o {
+	case evenkeel.Unreached, evenkeel.Unknown:
+		return evenkeel.Failure
+	default:
+		return o
+	}
+}
+
+// upgraded is the connection that a 101 answer hands to the caller. It can be written
+// to, which callers find out by its type.
+type upgraded struct {
+	body
+	conn io.ReadWriteCloser
+}
+
+// Read reads from the connection. How it ends says nothing of the endpoint: the two
+// sides speak a protocol of their own, and many of those end with a reset.
+func (u *upgraded) Read(p []byte) (int, error) {
+	n, err := u.conn.Read(p)
+	if err != nil {
+		u.end(evenkeel.Result{})
+	}
+	return n, err
+}
+
+// Write writes to the connection.
+func (u *upgraded) Write(p []byte) (int, error) { return u.conn.Write(p) }
+
+// CloseWrite closes the sending side, if the connection can do that.
+func (u *upgraded) CloseWrite() error {
+	if c, ok := u.conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return http.ErrNotSupported
+}

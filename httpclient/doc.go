@@ -1,0 +1,27 @@
+// Package httpclient is an http.RoundTripper that balances: it chooses, for each
+// request, one of the endpoints behind the URL's host by what this client knows of
+// them (its own requests in flight, the latencies it measured, the errors it saw).
+//
+//	tr := &httpclient.Transport{}
+//	defer tr.Close()
+//	client := &http.Client{Transport: tr}
+//	resp, err := client.Get("http://orders.internal:8080/v1/orders")
+//
+// Use it where a client talks to several instances of a service without a proxy
+// between. net/http alone keeps using the connections that it has: with HTTP/2 that is
+// one, and with a busy HTTP/1.1 client the addresses of the day it started. Don't use
+// it for hosts on the internet at large: behind those is a balancer already.
+//
+// Each endpoint has an http.Transport of its own whose dialer goes to that endpoint
+// whatever the URL says. The request is never rewritten or copied, so that the Host
+// header, TLS server name, certificates, cookies, redirects, Response.Request and
+// Response.Location are those of the URL.
+//
+// A request counts as in flight from the choice until its answer's body is at its end
+// or closed: close bodies, as net/http asks anyway. An answer without a body counts
+// no further than its headers, and the connection of a 101 answer until it is closed.
+//
+// Cost: one allocation for an answer with a body, none for one without, beside those of
+// http.Transport, and O(1) work. Each Transport has one goroutine, and each
+// target one for its resolver. Everything is safe for concurrent use.
+package httpclient

@@ -1,0 +1,225 @@
+package httpclient
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+const (
+	defaultMaxTargets = 256
+	limitMaxTargets   = 1 << 16
+	defaultTargetIdle = 15 * time.Minute
+	sweepEvery        = time.Second
+)
+
+// fleet is a Transport at work: its settings, checked, and the groups of the targets
+// in use. Requests read the map of groups with one atomic load; who changes it holds
+// mu and publishes a copy.
+type fleet struct {
+	// Set at construction.
+	config     evenkeel.Config
+	resolver   Resolver
+	newLeaf    func(target Target, addr string) leaf
+	rand       func() uint64
+	maxTargets int
+	targetIdle time.Duration
+	ctx        context.Context // done when the fleet is closed
+	cancel     context.CancelFunc
+
+	groups atomic.Pointer[map[Target]*group]
+	latest atomic.Pointer[latest]
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// latest is the newest group with the URL that it was made for. Most Transports have
+// one target, and comparing two strings costs a fraction of looking them up.
+type latest struct {
+	scheme, host string
+	group        *group
+}
+
+// newFleet checks the settings of t, all of them, and starts the fleet's own
+// goroutine.
+func newFleet(t *Transport) (*fleet, error) {
+	f := &fleet{
+		config:     t.Config,
+		resolver:   t.Resolver,
+		newLeaf:    t.newLeaf,
+		rand:       t.rand,
+		maxTargets: cmp.Or(t.MaxTargets, defaultMaxTargets),
+		targetIdle: cmp.Or(t.TargetIdleTimeout, defaultTargetIdle),
+	}
+	if f.resolver == nil {
+		f.resolver = &DNS{}
+	}
+	tmpl, err := template(t.Base)
+	problems := []error{t.Config.Validate(), err}
+	if v, ok := f.resolver.(validator); ok {
+		problems = append(problems, v.Validate())
+	}
+	if f.maxTargets < 1 || f.maxTargets > limitMaxTargets {
+		problems = append(problems, fmt.Errorf("httpclient: MaxTargets is %d, want 0 to %d", f.maxTargets, limitMaxTargets))
+	}
+	if f.targetIdle < sweepEvery {
+		problems = append(problems, fmt.Errorf("httpclient: TargetIdleTimeout is %v, want 0 or at least %v", f.targetIdle, sweepEvery))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	if f.newLeaf == nil {
+		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
+	}
+	f.groups.Store(&map[Target]*group{})
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	go f.sweep()
+	return f, nil
+}
+
+// group returns the group of u's target, which is made on first use.
+func (f *fleet) group(u *url.URL) (*group, error) {
+	if l := f.latest.Load(); l != nil && u != nil && u.Host == l.host && u.Scheme == l.scheme {
+		return l.group, nil
+	}
+	target, err := targetOf(u)
+	if err != nil {
+		return nil, err
+	}
+	if g := (*f.groups.Load())[target]; g != nil {
+		return g, nil
+	}
+	if err := target.validate(); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, ErrClosed
+	}
+	groups := *f.groups.Load()
+	if g := groups[target]; g != nil {
+		return g, nil
+	}
+	now := time.Now()
+	if len(groups) >= f.maxTargets && !f.evictOne(now) {
+		return nil, fmt.Errorf("%w: no room for %v", ErrTooManyTargets, target)
+	}
+	g, err := f.newGroup(target, now)
+	if err != nil {
+		return nil, err
+	}
+	f.publish(func(groups map[Target]*group) { groups[target] = g })
+	f.latest.Store(&latest{scheme: u.Scheme, host: u.Host, group: g})
+	return g, nil
+}
+
+// newGroup makes a group and starts its Watch.
+func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
+	pool, err := evenkeel.NewPool[*endpoint](f.config, evenkeel.Options{Rand: f.rand})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	g := &group{
+		target:    target,
+		pool:      pool,
+		newLeaf:   func(addr string) leaf { return f.newLeaf(target, addr) },
+		hints:     make(chan struct{}, 1),
+		settled:   make(chan struct{}),
+		cancel:    cancel,
+		idleSince: now,
+	}
+	go g.watch(ctx, f.resolver)
+	return g, nil
+}
+
+// publish makes a changed copy of the map the one that requests see. mu is held.
+func (f *fleet) publish(change func(map[Target]*group)) {
+	f.latest.Store(nil) // it may be the one that goes
+	groups := maps.Clone(*f.groups.Load())
+	change(groups)
+	f.groups.Store(&groups)
+}
+
+// evictOne closes the group that has been without requests for longest. mu is held.
+func (f *fleet) evictOne(now time.Time) bool {
+	f.note(now)
+	byIdle := slices.SortedFunc(maps.Values(*f.groups.Load()), func(a, b *group) int {
+		return a.idleSince.Compare(b.idleSince)
+	})
+	i := slices.IndexFunc(byIdle, func(g *group) bool { return !g.busy() })
+	if i < 0 {
+		return false
+	}
+	f.evict(byIdle[i])
+	return true
+}
+
+// evict closes a group. A request that has got hold of it and not picked yet finds its
+// pool closed, and asks for the target again. mu is held.
+func (f *fleet) evict(g *group) {
+	f.publish(func(groups map[Target]*group) { delete(groups, g.target) })
+	g.close()
+}
+
+// note takes down which groups had requests. mu is held.
+func (f *fleet) note(now time.Time) {
+	for _, g := range *f.groups.Load() {
+		if g.used.Swap(false) {
+			g.idleSince = now
+		}
+	}
+}
+
+// sweep does the housekeeping until the fleet is closed.
+func (f *fleet) sweep() {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-f.ctx.Done():
+			return
+		case now := <-ticker.C:
+			for _, g := range *f.groups.Load() {
+				g.pool.Sweep(now)
+			}
+			f.evictIdle(now)
+		}
+	}
+}
+
+func (f *fleet) evictIdle(now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note(now)
+	for _, g := range *f.groups.Load() {
+		if now.Sub(g.idleSince) >= f.targetIdle && !g.busy() {
+			f.evict(g)
+		}
+	}
+}
+
+// close ends everything. It does not wait for a resolver, which may be slow to return
+// or be the caller.
+func (f *fleet) close() {
+	f.mu.Lock()
+	f.closed = true
+	groups := *f.groups.Load()
+	f.publish(func(groups map[Target]*group) { clear(groups) })
+	f.mu.Unlock()
+	f.cancel()
+	for _, g := range groups {
+		g.close()
+	}
+}

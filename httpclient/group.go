@@ -1,0 +1,263 @@
+package httpclient
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// group is one target with its endpoints. It is the Sink of the target's Watch.
+type group struct {
+	target  Target
+	pool    *evenkeel.Pool[*endpoint]
+	newLeaf func(addr string) leaf
+	hints   chan struct{}      // to the resolver; holds one
+	cancel  context.CancelFunc // ends Watch
+	settled chan struct{}      // closed when there is a first list, a first error, or no group any more
+
+	listed  atomic.Bool  // there has been a list; requests need not wait
+	used    atomic.Bool  // there was a request since the last sweep
+	waiting atomic.Int64 // requests that wait for the first list
+
+	idleSince time.Time // guarded by the fleet's mu
+
+	mu        sync.Mutex
+	closed    bool
+	endpoints map[string]*endpoint // the current list's, by ID
+	updates   uint64
+	failures  uint64
+	lastErr   error // nil after a good list
+}
+
+// Update makes list the group's endpoints.
+func (g *group) Update(list []Address) error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return ErrClosed
+	}
+	removed, err := g.replace(list)
+	if err != nil {
+		g.failed(err)
+	} else {
+		g.updates++
+		g.lastErr = nil
+		g.listed.Store(true)
+		g.settle()
+	}
+	g.mu.Unlock()
+	for _, e := range removed {
+		e.retire()
+	}
+	return err
+}
+
+// replace puts list in force and returns the endpoints that are no longer in it. Those
+// that stay keep their connections. On an error nothing changes. mu is held.
+func (g *group) replace(list []Address) (removed []*endpoint, err error) {
+	locations, err := locate(list, g.target.port())
+	if err != nil {
+		return nil, err
+	}
+	members := make([]evenkeel.Member[*endpoint], len(list))
+	endpoints := make(map[string]*endpoint, len(list))
+	for i, l := range locations {
+		id := l.String()
+		e := g.endpoints[id]
+		if e == nil {
+			e = &endpoint{leaf: g.newLeaf(id)}
+		}
+		endpoints[id] = e
+		members[i].ID, members[i].Weight, members[i].Handle = id, list[i].Weight, e
+	}
+	if err := g.pool.Update(members); err != nil {
+		return nil, err
+	}
+	for id, e := range g.endpoints {
+		if endpoints[id] == nil {
+			removed = append(removed, e)
+		}
+	}
+	g.endpoints = endpoints
+	return removed, nil
+}
+
+// Error takes note of a failed lookup.
+func (g *group) Error(err error) {
+	if err == nil {
+		err = errors.New("httpclient: the resolver reported an error without saying which")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.failed(err)
+	}
+}
+
+func (g *group) failed(err error) {
+	g.failures++
+	g.lastErr = err
+	g.settle()
+}
+
+// settle lets the requests go on that wait for the first word. mu is held.
+func (g *group) settle() {
+	select {
+	case <-g.settled:
+	default:
+		close(g.settled)
+	}
+}
+
+// Refresh returns the channel of hints.
+func (g *group) Refresh() <-chan struct{} { return g.hints }
+
+// hint tells the resolver that connections fail.
+func (g *group) hint() {
+	select {
+	case g.hints <- struct{}{}:
+	default: // it has not read the last one yet
+	}
+}
+
+// watch runs the resolver until ctx is done or it has no more to say.
+func (g *group) watch(ctx context.Context, r Resolver) {
+	var updates uint64
+	for failures := 0; ; failures++ {
+		err := r.Watch(ctx, g.target, g)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			if !g.listed.Load() {
+				g.Error(errNoList)
+			}
+			return
+		}
+		g.Error(err)
+		g.mu.Lock()
+		if g.updates != updates { // it worked in between
+			updates, failures = g.updates, 0
+		}
+		g.mu.Unlock()
+		if !pause(ctx, backoff(failures), time.Time{}, nil) {
+			return
+		}
+	}
+}
+
+// pick chooses the endpoint of a request. Before the first list it waits for one, as
+// long as the request's context allows; when looking for it failed, the request
+// does.
+func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
+	if !g.used.Load() { // all requests write the same, so only the first of a second does
+		g.used.Store(true)
+	}
+	if !g.listed.Load() {
+		if err := g.await(req); err != nil {
+			return evenkeel.Pick[*endpoint]{}, err
+		}
+	}
+	p, err := g.pool.Pick(describe(req))
+	if err != nil {
+		return p, &TargetError{Target: g.target, Op: "pick an endpoint", Err: err}
+	}
+	return p, nil
+}
+
+// await waits for the first list of addresses.
+func (g *group) await(req *http.Request) error {
+	const op = "wait for the first list of addresses"
+	g.waiting.Add(1)
+	defer g.waiting.Add(-1)
+	select {
+	case <-g.settled:
+	case <-req.Context().Done():
+		return &TargetError{Target: g.target, Op: op, Err: causeOf(req.Context())}
+	//lint:ignore SA1019 net/http honours it, so callers may use it
+	case <-req.Cancel:
+		return &TargetError{Target: g.target, Op: op, Err: causeOf(req.Context())}
+	}
+	if g.listed.Load() {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed || g.listed.Load() {
+		return nil // the pool says which
+	}
+	return &TargetError{Target: g.target, Op: "resolve", Err: g.lastErr}
+}
+
+// describe says what a policy may know of a request.
+func describe(req *http.Request) evenkeel.Request {
+	r := evenkeel.Request{Idempotent: isIdempotent(req.Method)}
+	if len(req.Header["Upgrade"]) > 0 || isEventStream(req.Header["Accept"]) {
+		r.Kind = picker.Stream
+	}
+	return r
+}
+
+// isIdempotent follows RFC 9110, 9.2.2.
+func isIdempotent(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+func isEventStream(accept []string) bool { return len(accept) == 1 && accept[0] == "text/event-stream" }
+
+// close ends the group: its Watch, new requests, and the connections as soon as they
+// have no request.
+func (g *group) close() {
+	g.cancel()
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return
+	}
+	g.closed = true
+	g.pool.Close()
+	removed := g.endpoints
+	g.endpoints = nil
+	g.settle()
+	g.mu.Unlock()
+	for _, e := range removed {
+		e.retire()
+	}
+}
+
+// busy reports whether a request is in flight on an endpoint of the list, or waits for
+// one.
+func (g *group) busy() bool {
+	if g.waiting.Load() > 0 {
+		return true
+	}
+	for _, e := range g.pool.Stats().Endpoints {
+		if e.InFlight > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// closeIdle closes the connections without a request. New ones are made as needed.
+func (g *group) closeIdle() {
+	g.mu.Lock()
+	leaves := make([]*endpoint, 0, len(g.endpoints))
+	for _, e := range g.endpoints {
+		leaves = append(leaves, e)
+	}
+	g.mu.Unlock()
+	for _, e := range leaves {
+		e.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,52 @@
+package httpclient
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+// TargetStats is a picture of one target, for people and tests.
+type TargetStats struct {
+	// Target is the service.
+	Target Target
+	// Updates is how many lists of addresses were taken over.
+	Updates uint64
+	// ResolveErrors is how many lookups failed and lists were refused.
+	ResolveErrors uint64
+	// ResolveError is the last such error, nil once a list was taken over after it.
+	ResolveError error
+	// Stats are those of the endpoints.
+	evenkeel.Stats
+}
+
+// Snapshot returns a picture of the targets in use, in the order of their names. It
+// takes locks and is O(endpoints).
+func (t *Transport) Snapshot() []TargetStats {
+	f := t.running()
+	if f == nil {
+		return nil
+	}
+	var all []TargetStats
+	for g := range maps.Values(*f.groups.Load()) {
+		all = append(all, g.stats())
+	}
+	slices.SortFunc(all, func(a, b TargetStats) int {
+		return strings.Compare(a.Target.String(), b.Target.String())
+	})
+	return all
+}
+
+func (g *group) stats() TargetStats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return TargetStats{
+		Target:        g.target,
+		Updates:       g.updates,
+		ResolveErrors: g.failures,
+		ResolveError:  g.lastErr,
+		Stats:         g.pool.Stats(),
+	}
+}
