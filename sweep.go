@@ -24,9 +24,11 @@ func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
 // sweep does the work at instant now. mu is held.
 func (p *Pool[T]) sweep(now int64) {
 	p.sweepDue.Store(now + int64(sweepEvery+sweepGrace))
-	if !p.closed {
-		p.registry.Sweep(now)
+	if p.closed {
+		return
 	}
+	p.registry.Sweep(now)
+	p.view.Load().snapshot.Sweep(now)
 }
 
 // sweepIfLate sweeps on a picker's time if the owner forgot, unless somebody holds

@@ -1,6 +1,9 @@
 package ewma
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // Layout of Age's word: the number of pieces of work in the low bits, the sum of
 // their start instants above it, both modulo their width. Additions and
@@ -57,6 +60,14 @@ type AgeView struct{ w uint64 }
 
 // Count returns the number of pieces of work in hand.
 func (v AgeView) Count() int { return int(v.w & (1<<ageCountBits - 1)) }
+
+// MayExceed reports whether the mean age at instant now may be above 2^(lg/65536)
+// nanoseconds. A false is certain; it is a cheap test before MeanLog2.
+func (v AgeView) MayExceed(lg, now int64) bool {
+	sum, n := v.sum(now)
+	// sum < 2^Len(sum) and n >= 2^(Len(n)-1).
+	return sum > 0 && int64(bits.Len64(uint64(sum))-bits.Len64(uint64(n))+1+ageTickBits)<<16 > lg
+}
 
 // MeanLog2 returns log2 of the mean age in nanoseconds at instant now, in Q16, without
 // a division; ok is false when there is no work or it is younger than the

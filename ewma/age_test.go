@@ -38,6 +38,11 @@ func TestAgeIsTheMeanOfWhatIsInHand(t *testing.T) {
 		if got := float64(a.Mean(now)); got > want || got < want-2*8192-8192 {
 			t.Fatalf("mean %v, want at most %v and near it", got, want)
 		}
+		if lg, ok := a.MeanLog2(now); ok && !a.Look().MayExceed(lg-1, now) {
+			t.Fatalf("MayExceed denies a mean age of 2^(%d/65536)", lg)
+		} else if ok && a.Look().MayExceed(lg+2<<16, now) {
+			t.Fatalf("MayExceed is off by more than two bits at 2^(%d/65536)", lg)
+		}
 		if lg, ok := a.MeanLog2(now); ok {
 			if got := Exp2(lg); got > want*1.0001 || got < want*0.9999-2*8192 {
 				t.Fatalf("2^MeanLog2 is %v, want about %v", got, want)

@@ -39,6 +39,7 @@ var benchPolicies = []struct {
 	{"random", picker.Random{}},
 	{"p2c_in_flight", picker.P2C{Signal: picker.InFlight}},
 	{"p2c_latency", picker.P2C{Signal: picker.Latency}},
+	{"adaptive", picker.Adaptive{}},
 }
 
 var benchSizes = []int{10, 100, 1000, 10_000}
@@ -119,4 +120,5 @@ func warm(tb testing.TB, g *picker.Registry, s *picker.Snapshot, now *int64) {
 		pick.Done(*now+1_000_000, picker.Result{Outcome: picker.Success})
 	}
 	g.Sweep(*now)
+	s.Sweep(*now)
 }

@@ -35,6 +35,7 @@ type shared struct {
 	learning atomic.Pointer[learning]
 	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
 	mean     atomic.Int64  // log2 of the mean latency, as above
+	swept    atomic.Int64  // instant of the last sweep
 	rand     func() uint64 // nil: the runtime's
 }
 

@@ -82,6 +82,7 @@ func (p *Pick) FirstByte(now int64) {
 	rec.answered(now, l)
 	if l.needs&NeedLatency != 0 {
 		rec.observe(now-p.start, now, l)
+		rec.refreshView(now, l)
 	}
 }
 
@@ -143,6 +144,7 @@ func (p *Pick) learn(now int64, r Result) {
 			rec.observeAtLeast(elapsed, now, l, false)
 		}
 	}
+	rec.refreshView(now, l)
 }
 
 // answered notes that something came back: the end of probation. An endpoint that

@@ -20,14 +20,15 @@ type Record struct {
 	age     ewma.Age      // unary work without a first byte
 	picks   atomic.Uint64 // other work, begun
 	dones   atomic.Uint64 // other work, ended
-	aged    atomic.Uint64 // work in age, ended
-	peak    ewma.Peak
-	mean    ewma.LogMean
-	success ewma.Success
+	view    atomic.Uint64 // the signal Latency's estimate as of the last result or sweep
 	epoch   atomic.Uint32 // ejection epoch
 	marks   atomic.Uint32 // see the constants
+	aged    atomic.Uint64 // work in age, ended
+	mean    ewma.LogMean
+	success ewma.Success
 
-	// Read only if a mark says so, or rarely.
+	// Read when a request ends, if a mark says so, or rarely.
+	peak       ewma.Peak
 	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain; markMixed
 	leaked     atomic.Int64 // work no longer believed in flight; markLeaked
 	leakBefore atomic.Int64 // work that began earlier is the leaked one; markLeaked
@@ -35,8 +36,8 @@ type Record struct {
 	rampFrom   atomic.Int64 // instant; markRamp
 	streams    atomic.Int64 // picks of kind Stream in flight
 	shared     *shared      // set at construction
-	id         string       // set at construction
 
+	id        string                       // set at construction
 	joined    int64                        // set at construction
 	estimator atomic.Pointer[ownEstimator] // the signal's own, if it has any
 
@@ -45,7 +46,7 @@ type Record struct {
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [8]byte
+	_          [64]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (

@@ -65,13 +65,10 @@ func (b BuiltinSignal) Cost(r *Record, now int64) int64 {
 		return ewma.Log2(uint64(r.InFlight()) + 1)
 	}
 	l := r.shared.learning.Load()
+	if b == Latency {
+		return r.wait(now, l)
+	}
 	lg, known := r.estimate(b, now, l)
-	return r.expectedWait(lg, known, now, l)
-}
-
-// wait is the cost by the signal Latency, for callers that have looked up l.
-func (r *Record) wait(now int64, l *learning) int64 {
-	lg, known := r.estimate(Latency, now, l)
 	return r.expectedWait(lg, known, now, l)
 }
 

@@ -48,6 +48,14 @@ type Watcher interface {
 	Watch(s *Snapshot)
 }
 
+// Sweeper is a Picker that has work to do about once a second, such as rebuilding what
+// it derives from records.
+type Sweeper interface {
+	// Sweep is called after [Registry.Sweep] with the snapshot in use, one call at a time,
+	// while picks run.
+	Sweep(s *Snapshot, now int64)
+}
+
 // Snapshot is an immutable view of a list and of who is available in it, with the
 // Picker that chooses. Safe for concurrent use.
 type Snapshot struct {
@@ -127,6 +135,14 @@ func (s *Snapshot) Uint64() uint64 {
 		return rand.Uint64()
 	}
 	return s.rand()
+}
+
+// Sweep lets the Picker do its periodic work, if it has any. Call it after
+// [Registry.Sweep], under the same lock.
+func (s *Snapshot) Sweep(now int64) {
+	if w, ok := s.picker.(Sweeper); ok {
+		w.Sweep(s, now)
+	}
 }
 
 // Pick chooses an endpoint for r at instant now and counts the request on it. It

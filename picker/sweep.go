@@ -45,6 +45,13 @@ func (g *Registry) Sweep(now int64) {
 		g.shared.mean.Store(ewma.LatencyLog2(int64(min(sum/float64(len(lgs)), math.MaxInt64/2))))
 	}
 	g.pace(now, picks, members)
+	l = g.shared.learning.Load()
+	for _, r := range g.records {
+		if r.member && l.needs&NeedLatency != 0 {
+			r.fadeView(now, l)
+		}
+	}
+	g.shared.swept.Store(now)
 }
 
 // pace measures the time between picks and derives the unit of time constants:

@@ -39,33 +39,15 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	return m - l.priorFall.Loss(now-r.joined), true
 }
 
-// expectedWait returns the cost of one more request: how long it would wait, in
-// Q16 log2, and what else speaks against the endpoint. lg is the estimate of its
-// latency, if known.
+// expectedWait returns the cost of one more request for an estimate lg of its latency,
+// if known, that is not in the record's view.
 func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int64 {
+	var v uint64
+	if known {
+		v = packView(lg+r.failurePenalty(now, l), lg)
+	}
 	aging := r.age.Look()
-	marks := r.marks.Load()
-	k := r.openWith(aging)
-	if marks&markLeaked != 0 {
-		k = max(k-r.leaked.Load(), 0)
-	}
-	var extra int64
-	if !known {
-		lg, extra = r.coldCost(k, now, l)
-	}
-	if aging.Count() != 0 {
-		if a, ok := r.ageOf(aging, marks, now); ok {
-			lg = max(lg, a)
-		}
-	}
-	cost := lg + ewma.Log2(uint64(k)+1) + extra
-	if !r.success.Clean() {
-		cost += min(failureFactor*r.success.PenaltyLog2(now, l.success), maxPenalty)
-	}
-	if marks&(markAvoided|markRamp) != 0 {
-		return r.cautious(cost, now, l)
-	}
-	return cost
+	return r.waitInDetail(v, aging, r.openWith(aging), r.marks.Load(), now, l)
 }
 
 // coldCost is the latency assumed of an endpoint that has no sample, and the extra

@@ -1,0 +1,121 @@
+package grpcbalancer
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// call is one attempt of an RPC on one endpoint, from Pick to Done. It holds the
+// record through its pick, so that a stream stays counted on the endpoint that it
+// was sent to, whatever becomes of connection, list and config.
+type call struct {
+	pick  evenkeel.Pick[*endpoint]
+	ctx   context.Context
+	child func(balancer.DoneInfo)
+
+	// life counts the attempts that this call has served. A Done of an earlier one is a
+	// second call, and has to find that out without harming the present one.
+	life atomic.Uint64
+}
+
+var spare = sync.Pool{New: func() any { return new(call) }}
+
+// newCall returns a call for an attempt with this context; onDone, abandon or recycle
+// ends its owner's use of it.
+func newCall(ctx context.Context) *call {
+	c := spare.Get().(*call)
+	c.ctx = ctx
+	return c
+}
+
+// onDone returns the function that ends the attempt, and calls child first. It is the
+// one allocation of a pick: calls are reused, but a function that is reused could
+// not tell a second call from the first one of the next attempt.
+func (c *call) onDone(child func(balancer.DoneInfo)) func(balancer.DoneInfo) {
+	c.child = child
+	life := c.life.Load()
+	return func(info balancer.DoneInfo) {
+		if c.life.CompareAndSwap(life, life+1) {
+			c.done(info)
+		}
+	}
+}
+
+func (c *call) done(info balancer.DoneInfo) {
+	if c.child != nil {
+		c.child(info)
+	}
+	c.pick.Done(result(info, callerLeft(c.ctx)))
+	c.recycle()
+}
+
+// abandon ends a pick that became no request.
+func (c *call) abandon() {
+	c.pick.Done(evenkeel.Result{})
+	c.recycle()
+}
+
+func (c *call) recycle() {
+	c.pick, c.ctx, c.child = evenkeel.Pick[*endpoint]{}, nil, nil
+	spare.Put(c)
+}
+
+// callerLeft asks the context, never the error: a server may answer CANCELLED, too.
+// A deadline is not the caller leaving: it says something about the endpoint.
+func callerLeft(ctx context.Context) bool {
+	return ctx != nil && errors.Is(ctx.Err(), context.Canceled)
+}
+
+// result says what an attempt's end means. The zero DoneInfo is a pick that became
+// no request, since its connection was gone: it says nothing.
+func result(info balancer.DoneInfo, callerLeft bool) evenkeel.Result {
+	wait, pushback := pushbackOf(info.Trailer)
+	outcome := picker.OutcomeOfGRPC(uint32(codeOf(info.Err)), picker.GRPCFacts{
+		BytesSent:     info.BytesSent,
+		BytesReceived: info.BytesReceived,
+		Pushback:      pushback,
+		CallerLeft:    callerLeft,
+	})
+	if outcome != evenkeel.Overload {
+		wait = 0
+	}
+	return evenkeel.Result{Outcome: outcome, RetryAfter: wait}
+}
+
+// codeOf is the error's status code; errors of a context, which wrappers let through
+// as they are, count as their codes.
+func codeOf(err error) codes.Code {
+	code := status.Code(err)
+	if code == codes.Unknown {
+		code = status.FromContextError(err).Code()
+	}
+	return code
+}
+
+// pushbackOf reads the server's wish for how long to leave it alone (gRFC A6). It has
+// to be one whole number of milliseconds; a negative one forbids the retry and says
+// nothing of time.
+func pushbackOf(trailer metadata.MD) (wait time.Duration, ok bool) {
+	values := trailer["grpc-retry-pushback-ms"]
+	if len(values) != 1 {
+		return 0, false
+	}
+	ms, err := strconv.ParseUint(values[0], 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return time.Duration(min(ms, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond, true
+}

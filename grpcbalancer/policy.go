@@ -1,0 +1,223 @@
+package grpcbalancer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+// policy is the balancer of one channel, or of one part of a channel under a parent.
+//
+// Two locks, taken in this order and never in the other:
+//
+//	calls   one call into the children at a time; held over them
+//	(the child's own lock)
+//	mu      the states and what is published; held over cc.UpdateState, so that
+//	        publications cannot overtake each other
+//	(the locks of the channel, or of a parent)
+//
+// Children report inline, under their lock, while calls is held: reports take mu
+// alone. No method of a child runs under mu. A pick takes neither.
+type policy struct {
+	// Set at construction.
+	cc       balancer.ClientConn
+	opts     balancer.BuildOptions
+	random   func() uint64
+	newChild childBuilderFunc
+
+	calls sync.Mutex
+
+	// Guarded by calls.
+	attributes any // identity of the resolver's attributes that children know
+
+	// Written under both locks, read under either.
+	pool     *evenkeel.Pool[*endpoint] // nil before the first list
+	children map[string]*endpoint      // nil before the first list
+	closed   bool
+
+	mu sync.Mutex
+
+	// Guarded by mu.
+	list        []*endpoint // the members in order; never changed in place
+	counts      [connectivity.Shutdown]int
+	dirty       []*endpoint // READY in one of state and pool, and not in the other
+	shown       connectivity.State
+	hasShown    bool
+	updating    bool // children are being called: reports wait for its end
+	owed        bool // something is to be published at that end
+	resolverErr error
+	idle        []*endpoint // to be told to connect
+	connecting  bool        // connectIdle runs
+	window      *time.Timer // nil until needed
+	waiting     bool        // the window is open
+	sweeper     *time.Timer // nil before the first list
+}
+
+// errNoEndpoints is what calls get while the resolver's list has nothing in it.
+var errNoEndpoints = errors.New("evenkeel: the name resolver's list has no endpoint with an address")
+
+// UpdateClientConnState takes a list and a config. Endpoints that stay keep their
+// connection and all that was learnt about them; those whose addresses and
+// attributes are unchanged are not even called. A list without endpoints closes all
+// children and is answered with ErrBadResolverState, so that the channel resolves
+// again; anything else that is wrong changes nothing.
+func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
+	p.calls.Lock()
+	defer p.calls.Unlock()
+	if p.closed {
+		return nil
+	}
+	next := distinct(s.ResolverState.Endpoints)
+	endpoints, err := p.updatePool(s.BalancerConfig, next)
+	if err != nil {
+		p.refuse(err)
+		return fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
+	}
+	left := p.beginUpdate(endpoints)
+	err = p.updateChildren(endpoints, next, s.ResolverState)
+	for _, e := range left {
+		e.child.Close()
+	}
+	if len(next) == 0 {
+		p.endUpdate(errNoEndpoints)
+		return balancer.ErrBadResolverState
+	}
+	p.endUpdate(nil)
+	return err
+}
+
+// updatePool gives the pool the new config and members, and returns their endpoints:
+// those there are, and new ones without a child yet. On an error nothing changed.
+func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) ([]*endpoint, error) {
+	config, err := configOf(parsed)
+	if err != nil {
+		return nil, err
+	}
+	pool := p.pool
+	if pool == nil {
+		if pool, err = evenkeel.NewPool[*endpoint](config, evenkeel.Options{Rand: p.random}); err != nil {
+			return nil, err
+		}
+	}
+	endpoints := make([]*endpoint, len(next))
+	members := make([]evenkeel.Member[*endpoint], len(next))
+	for i, k := range next {
+		e := p.children[k.key]
+		if e == nil {
+			e = newEndpoint(p, k.key)
+		}
+		endpoints[i] = e
+		members[i] = evenkeel.Member[*endpoint]{
+			Endpoint: evenkeel.Endpoint{ID: k.key, Weight: weightOf(k.endpoint)},
+			Handle:   e,
+			NotReady: true, // until its child is heard of; others keep their state
+		}
+	}
+	if err := pool.Update(members); err != nil {
+		return nil, err
+	}
+	if p.pool == nil {
+		p.mu.Lock()
+		p.pool = pool
+		p.mu.Unlock()
+		return endpoints, nil
+	}
+	return endpoints, pool.SetConfig(config) // valid, so that it cannot fail any more
+}
+
+// updateChildren tells each child about its endpoint, from a random one on: if all
+// clients went through the list from its head, its head would get all their first
+// requests. It returns the first error and goes on.
+func (p *policy) updateChildren(endpoints []*endpoint, next []keyed, s resolver.State) error {
+	all := p.attributes != any(s.Attributes)
+	p.attributes = s.Attributes
+	var first error
+	for i, n := p.start(len(next)), len(next); n > 0; n-- {
+		e, to := endpoints[i], next[i].endpoint
+		if i++; i == len(next) {
+			i = 0
+		}
+		if e.child == nil {
+			e.child = p.newChild(e, p.opts)
+		} else if !all && sameForChild(e.told, to) {
+			continue
+		}
+		e.told = owned(to)
+		if err := e.child.UpdateClientConnState(childState(s, e.told)); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+func (p *policy) start(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return int(p.random() % uint64(n))
+}
+
+// ResolverError keeps what there is. Children hear of it, and one that fails names
+// the error from then on.
+func (p *policy) ResolverError(err error) {
+	p.calls.Lock()
+	defer p.calls.Unlock()
+	if p.closed {
+		return
+	}
+	p.mu.Lock()
+	p.updating = true
+	p.mu.Unlock()
+	for _, e := range p.children {
+		e.child.ResolverError(err)
+	}
+	p.endUpdate(resolverError(err.Error()))
+}
+
+// UpdateSubConnState is never called: the children listen to their connections.
+func (p *policy) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
+
+// ExitIdle connects the children that are idle.
+func (p *policy) ExitIdle() {
+	p.calls.Lock()
+	defer p.calls.Unlock()
+	if p.closed {
+		return
+	}
+	for _, e := range p.children {
+		if e.is(connectivity.Idle) {
+			e.child.ExitIdle()
+		}
+	}
+}
+
+// Close ends the children and the timers. Whatever is called or reported afterwards
+// does nothing, and a request that still finds an old picker waits for the new one.
+func (p *policy) Close() {
+	p.calls.Lock()
+	defer p.calls.Unlock()
+	if p.closed {
+		return
+	}
+	p.mu.Lock()
+	p.closed = true
+	for _, t := range []*time.Timer{p.window, p.sweeper} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+	p.mu.Unlock()
+	for _, e := range p.children {
+		e.child.Close()
+	}
+	if p.pool != nil {
+		p.pool.Close()
+	}
+}

@@ -1,0 +1,181 @@
+package grpcbalancer
+
+import (
+	"time"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/evenkeel/evenkeel"
+)
+
+// promptReady is up to how many READY endpoints each new one is published at once,
+// so that the first calls of a channel are not all sent to the first endpoint.
+const promptReady = 4
+
+// beginUpdate makes endpoints the members, and returns those that are no longer. From
+// here to endUpdate reports are taken and not published.
+func (p *policy) beginUpdate(endpoints []*endpoint) (left []*endpoint) {
+	children := make(map[string]*endpoint, len(endpoints))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.updating = true
+	for _, e := range endpoints {
+		children[e.key] = e
+		if p.children[e.key] == nil {
+			p.counts[e.state.Load().ConnectivityState]++
+			p.owed = true
+		}
+	}
+	for key, e := range p.children {
+		if children[key] == nil {
+			e.left = true
+			p.counts[e.state.Load().ConnectivityState]--
+			p.owed = true
+			left = append(left, e)
+		}
+	}
+	p.children, p.list = children, endpoints
+	if p.sweeper == nil {
+		p.sweeper = time.AfterFunc(sweepEvery, p.sweep)
+	}
+	return left
+}
+
+// endUpdate publishes what became of an update, if anything did. err is what is wrong
+// with the resolver, nil if all is well.
+func (p *policy) endUpdate(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.updating = false
+	news := err != nil || p.resolverErr != nil
+	p.resolverErr = err
+	if p.owed || !p.hasShown || news && p.aggregate() == connectivity.TransientFailure {
+		p.publish()
+	}
+}
+
+// refuse shows why a list was refused, if there is nothing else to go by.
+func (p *policy) refuse(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.list) == 0 {
+		p.resolverErr = err
+		p.publish()
+	}
+}
+
+// report takes a child's state in O(1) and publishes it when somebody may wait for
+// it: at once if the state of the whole changed, or if calls may have been sent to
+// a connection that is gone and now wait for a new picker; within coalesceFor if
+// it can only get better. Most reports change nothing that a pick could see.
+func (p *policy) report(e *endpoint, s balancer.State) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || e.left {
+		return
+	}
+	was, is := e.state.Swap(&s).ConnectivityState, s.ConnectivityState
+	p.counts[was]--
+	p.counts[is]++
+	if (was == connectivity.Ready) != (is == connectivity.Ready) && !e.dirty {
+		e.dirty = true
+		p.dirty = append(p.dirty, e)
+	}
+	if is == connectivity.Idle {
+		p.connect(e)
+	}
+	whole := p.aggregate()
+	switch {
+	case !p.hasShown || whole != p.shown,
+		was == connectivity.Ready,
+		is == connectivity.Ready && p.counts[is] <= promptReady:
+		p.publishSoon(0)
+	case is == connectivity.Ready,
+		// Calls that wait for a connection keep the latest error to show.
+		is == connectivity.TransientFailure && whole == is:
+		p.publishSoon(coalesceFor)
+	}
+}
+
+// aggregate is the state of the whole: the best of READY, CONNECTING, IDLE and
+// TRANSIENT_FAILURE that an endpoint has. Called under mu.
+func (p *policy) aggregate() connectivity.State {
+	for _, s := range [...]connectivity.State{connectivity.Ready, connectivity.Connecting, connectivity.Idle} {
+		if p.counts[s] > 0 {
+			return s
+		}
+	}
+	return connectivity.TransientFailure
+}
+
+// publishSoon publishes after d, or at the end of the update if one is going on.
+// Called under mu.
+func (p *policy) publishSoon(d time.Duration) {
+	switch {
+	case p.updating:
+		p.owed = true
+	case d == 0:
+		p.publish()
+	case p.waiting:
+	case p.window == nil:
+		p.waiting = true
+		p.window = time.AfterFunc(d, p.windowOver)
+	default:
+		p.waiting = true
+		p.window.Reset(d)
+	}
+}
+
+func (p *policy) windowOver() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || !p.waiting { // stopped too late
+		return
+	}
+	p.waiting = false
+	p.publishSoon(0)
+}
+
+// publish brings the pool up to date and gives the channel a new picker, which wakes
+// the calls that wait for one. Called under mu, while not closed.
+func (p *policy) publish() {
+	if p.waiting {
+		p.waiting = false
+		p.window.Stop()
+	}
+	p.owed = false
+	changes := make([]evenkeel.StateChange, 0, len(p.dirty))
+	for _, e := range p.dirty {
+		e.dirty = false
+		if !e.left {
+			changes = append(changes, evenkeel.StateChange{ID: e.key, State: poolState(e)})
+		}
+	}
+	clear(p.dirty)
+	p.dirty = p.dirty[:0]
+	if len(changes) > 0 {
+		p.pool.SetStates(changes)
+	}
+	p.shown, p.hasShown = p.aggregate(), true
+	p.cc.UpdateState(balancer.State{ConnectivityState: p.shown, Picker: p.picker()})
+}
+
+func poolState(e *endpoint) evenkeel.State {
+	if e.is(connectivity.Ready) {
+		return evenkeel.Ready
+	}
+	return evenkeel.NotReady
+}
+
+// picker returns the picker for the state shown. Called under mu.
+func (p *policy) picker() balancer.Picker {
+	switch p.shown {
+	case connectivity.Ready:
+		return ready{p.pool}
+	case connectivity.TransientFailure:
+		return &failing{endpoints: p.list, resolver: p.resolverErr}
+	default:
+		return queue{}
+	}
+}
