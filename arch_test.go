@@ -31,6 +31,8 @@ var importArrows = map[string][]string{
 	"grpcbalancer": {".", "picker", "internal/config"},
 	"httpclient":   {".", "picker", "internal/config"},
 
+	"internal/sim": {".", "picker", "ewma"},
+
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
 }
 

@@ -111,8 +111,9 @@ func (m *LogMean) Observe(x, now int64, p LogMeanParams, target int64) {
 	m.ObserveLog2(LatencyLog2(x), x, now, p, target)
 }
 
-// ObserveLog2 is Observe for a caller that has log2 of the sample, in Q16.
-func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int64) {
+// ObserveLog2 is Observe for a caller that has log2 of the sample, in Q16. It returns
+// log2 of the estimate that results.
+func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int64) int64 {
 	ticks := meanTicks(now)
 	for {
 		old := m.w.Load()
@@ -124,7 +125,7 @@ func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int6
 		w := packMean(lg, count, max(ticks, last))
 		// An instant alone that is a little newer is not worth a write.
 		if w-old <= meanStampTicks && old != 0 || m.w.CompareAndSwap(old, w) {
-			return
+			return min(max(lg, 0), meanMaxLog)
 		}
 	}
 }

@@ -82,7 +82,6 @@ func (p *Pick) FirstByte(now int64) {
 	rec.answered(now, l)
 	if l.needs&NeedLatency != 0 {
 		rec.observe(now-p.start, now, l)
-		rec.refreshView(now, l)
 	}
 }
 
@@ -126,10 +125,11 @@ func (p *Pick) learn(now int64, r Result) {
 	}
 	switch r.Outcome {
 	case Success:
+		rec.success.Observe(true, now, l.success)
 		if sample {
 			rec.observe(elapsed, now, l)
+			return // with its own view
 		}
-		rec.success.Observe(true, now, l.success)
 	case Failure, Unreached:
 		rec.success.Observe(false, now, l.success)
 	case Timeout:
@@ -164,11 +164,13 @@ func (r *Record) stampDone(now int64) {
 	}
 }
 
-// observe takes a latency sample.
+// observe takes a latency sample, and the view with it.
 func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
 	r.peak.ObserveLog2(lg, now, l.peak)
-	r.mean.ObserveLog2(lg, x, now, l.mean, r.shared.median.Load())
+	lg = r.mean.ObserveLog2(lg, x, now, l.mean, r.shared.median.Load())
+	lg = r.peak.Above(lg+peakExcess, now, l.peak) - peakExcess // as in estimate
+	r.setView(packView(lg+r.failurePenalty(now, l), lg))
 	if l.needs&NeedEstimator != 0 {
 		r.observeOwn(x, now)
 	}

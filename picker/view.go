@@ -36,8 +36,10 @@ func (r *Record) failurePenalty(now int64, l *learning) int64 {
 }
 
 // refreshView takes a result into the view.
-func (r *Record) refreshView(now int64, l *learning) {
-	if v := r.seen(now, l); v != r.view.Load() {
+func (r *Record) refreshView(now int64, l *learning) { r.setView(r.seen(now, l)) }
+
+func (r *Record) setView(v uint64) {
+	if v != r.view.Load() {
 		r.view.Store(v)
 	}
 }
