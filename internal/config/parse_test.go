@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/ewma"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -22,6 +24,12 @@ func TestParseReadsBothFormsOfAPolicy(t *testing.T) {
 		`{"policy": {"p2c": {"signal": "latency"}}}`:       picker.P2C{Signal: picker.Latency},
 		`{"policy": {"p2c": {"signal": "in_flight"}}}`:     picker.P2C{Signal: picker.InFlight},
 		"\n\t {\"policy\": \"random\", \"strict\": true} ": picker.Random{},
+		`{"policy": "adaptive"}`:                           picker.Adaptive{},
+		`{"policy": {"p2c": {"choices": 3.0}}}`:            picker.P2C{Choices: 3},
+		`{"policy": {"least": {"signal": "peak_hold"}}}`:   picker.Least{Signal: picker.PeakHold},
+		`{"policy": {"least": {"signal": "least_time"}}}`:  picker.Least{Signal: picker.LeastTime{}},
+		`{"policy": {"p2c": {"signal": {"peak_ewma": {"form": "alpha", "tau": "1s", "alpha": 0.3, "plain": true}}}}}`: picker.P2C{
+			Signal: picker.PeakEWMA{Form: ewma.AlphaForm, Tau: time.Second, Alpha: 0.3, Plain: true}},
 	} {
 		c, report, err := Parse([]byte(text))
 		if err != nil || c.Policy != want || len(report.Unknown) != 0 {
@@ -57,8 +65,8 @@ func TestParseReportsUnknownFieldsAtEveryLevel(t *testing.T) {
 	}
 	for _, problem := range []string{
 		"config: Policy is not a known field, want one of policy, strict (nearest: policy)",
-		`config: policy.p2c."a.b" is not a known field, want signal`,
-		"config: policy.p2c.singal is not a known field, want signal",
+		`config: policy.p2c."a.b" is not a known field, want one of signal, choices (nearest: signal)`,
+		"config: policy.p2c.singal is not a known field, want one of signal, choices (nearest: signal)",
 		"config: zeta is not a known field, want one of policy, strict (nearest: ",
 	} {
 		if !strings.Contains(err.Error(), problem) {
@@ -71,16 +79,16 @@ func TestParseRefusesWrongValuesEvenWhenNotStrict(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                   "config: the config is [], want an object",
 		`"random"`:                             `config: the config is "random", want an object`,
-		`{"policy": 1}`:                        "config: policy is 1, want an object",
-		`{"policy": "rond_robin"}`:             `config: policy is "rond_robin", want one of round_robin, random, p2c (nearest: round_robin)`,
-		`{"policy": {"Random": {}}}`:           `config: policy is "Random", want one of round_robin, random, p2c (nearest: random)`,
-		`{"policy": {}}`:                       "config: policy is {}, want one policy, one of round_robin, random, p2c",
+		`{"policy": 1}`:                        "config: policy is 1, want one of adaptive, round_robin, random, p2c, least",
+		`{"policy": "rond_robin"}`:             `config: policy is "rond_robin", want one of adaptive, round_robin, random, p2c, least (nearest: round_robin)`,
+		`{"policy": {"Random": {}}}`:           `config: policy is "Random", want one of adaptive, round_robin, random, p2c, least (nearest: random)`,
+		`{"policy": {}}`:                       "config: policy is {}, want one policy, one of adaptive, round_robin, random, p2c, least",
 		`{"policy": {"p2c": {}, "random":{}}}`: `config: policy is {"p2c": {}, "random":{}}, want one policy`,
 		`{"policy": {"p2c": []}}`:              "config: policy.p2c is [], want an object",
-		`{"policy": {"p2c": {"signal": 1}}}`:   "config: policy.p2c.signal is 1, want one of in_flight, latency",
-		`{"policy": {"p2c": {"signal": ""}}}`:  `config: policy.p2c.signal is "", want one of in_flight, latency`,
+		`{"policy": {"p2c": {"signal": 1}}}`:   "config: policy.p2c.signal is 1, want one of in_flight, latency, peak_hold, log_mean, least_time, peak_ewma",
+		`{"policy": {"p2c": {"signal": ""}}}`:  `config: policy.p2c.signal is "", want one of in_flight, latency, peak_hold, log_mean, least_time, peak_ewma`,
 		`{"policy": {"p2c": {"signal": "latncy"}}}`: `config: policy.p2c.signal is "latncy", ` +
-			"want one of in_flight, latency (nearest: latency)",
+			"want one of in_flight, latency, peak_hold, log_mean, least_time, peak_ewma (nearest: latency)",
 		`{"strict": "yes"}`:                                                    `config: strict is "yes", want true or false`,
 		`{"policy": "random"`:                                                  "config: the text is no JSON: unexpected end",
 		`{"policy": "random"} {}`:                                              "config: the text is no JSON: invalid character '{' after",

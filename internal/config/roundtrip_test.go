@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/picker"
 )
 
 // TestEveryFieldRoundTrips sets one exported field at a time, of the config and of each policy that
 // has a JSON form, and expects it back. It fails for a field that no list knows.
 func TestEveryFieldRoundTrips(t *testing.T) {
-	for _, form := range policies {
+	for _, form := range policies() {
 		zero := form.read(&decoder{}, "", []byte("{}"))
 		roundTrip(t, evenkeel.Config{Policy: zero})
 		for _, p := range filled(t, reflect.TypeOf(zero)) {
@@ -52,11 +53,20 @@ func filled(t *testing.T, typ reflect.Type) []reflect.Value {
 		values := nonZero(t, f.Type)
 		if len(values) == 0 {
 			t.Errorf("%s.%s: the test has no value of type %s; teach nonZero one", typ, f.Name, f.Type)
+			continue
 		}
+		valid := 0
 		for _, v := range values {
 			s := reflect.New(typ).Elem()
 			s.Field(i).Set(v)
+			if c, ok := s.Interface().(interface{ Validate() error }); ok && c.Validate() != nil {
+				continue
+			}
+			valid++
 			all = append(all, s)
+		}
+		if valid == 0 {
+			t.Errorf("%s.%s: none of the test's values is valid; teach nonZero one", typ, f.Name)
 		}
 	}
 	return all
@@ -81,26 +91,32 @@ func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 		return []reflect.Value{reflect.ValueOf(true).Convert(typ)}
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32, reflect.Uint64,
 		reflect.Float64:
-		return []reflect.Value{reflect.ValueOf(3).Convert(typ)}
+		// Two, as one may be out of the field's bounds.
+		return []reflect.Value{reflect.ValueOf(3).Convert(typ), reflect.ValueOf(1).Convert(typ)}
 	case reflect.Interface:
-		return implementations(typ)
+		return implementations(t, typ)
 	}
 	return nil
 }
 
 // implementations returns values for fields of an interface type.
-func implementations(typ reflect.Type) []reflect.Value {
+func implementations(t *testing.T, typ reflect.Type) []reflect.Value {
+	t.Helper()
 	var values []reflect.Value
 	add := func(v any) {
 		if reflect.TypeOf(v).Implements(typ) {
 			values = append(values, reflect.ValueOf(v))
 		}
 	}
-	for _, form := range policies {
+	for _, form := range policies() {
 		add(form.read(&decoder{}, "", []byte("{}")))
 	}
-	for _, v := range signals {
-		add(v.value)
+	for _, form := range signals() {
+		v := form.read(&decoder{}, "", []byte("{}"))
+		add(v)
+		if typ == reflect.TypeFor[picker.Signal]() && reflect.TypeOf(v).Kind() == reflect.Struct {
+			values = append(values, filled(t, reflect.TypeOf(v))...)
+		}
 	}
 	return values
 }
@@ -113,7 +129,7 @@ func TestEveryPolicyOfThePickerHasAJSONForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	var have []string
-	for _, form := range policies {
+	for _, form := range policies() {
 		have = append(have, reflect.TypeOf(form.read(&decoder{}, "", []byte("{}"))).Name())
 	}
 	scope := pkg.Scope()
