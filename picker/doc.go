@@ -12,17 +12,53 @@
 //
 // # Which policy
 //
-//	RoundRobin   equal work on equal endpoints, few of them; blind to everything
-//	Random       as RoundRobin for many clients that each send little
-//	P2C InFlight uneven work; blind to endpoints that fail fast, and to slow ones
-//	             when many clients share them
-//	P2C Latency  the default: also sees slow, failing and hung endpoints
+// Start with [Adaptive], the default, and leave it for a reason.
+//
+//	policy                     goes by             a pick costs      many clients           its failure mode
+//	RoundRobin                 nothing             O(1)              as good as one         a slow or failing endpoint gets a full share
+//	Random                     nothing             O(1)              as good as one         the same, and uneven by chance
+//	WeightedRoundRobin, EDF    weights             O(1); O(log n)¹   as good as one         weights that are wrong, or that change too late
+//	SmoothWeightedRoundRobin   weights             O(n)¹             as good as one         the same
+//	WeightedRandom             weights             O(1)              as good as one         the same, and uneven by chance
+//	WeightedLeastRequest       weights, in flight  O(log n)¹         counts thin out        a busy endpoint is looked at only when its turn comes
+//	Least, InFlight            in flight           O(n)              counts thin out        failing fast looks idle: over half of all requests
+//	Least, LoadTable           a table you supply  O(n)              all pick the same one  herds for as long as the table is old
+//	P2C, InFlight              in flight           O(1)              counts thin out        failing fast looks idle: up to 2/n of all requests
+//	P2C, Latency               expected wait       O(1)              latencies remember     needs samples of its own
+//	P2C, PeakEWMA              expected wait       O(1)¹             forgets what is rare   estimates that fade to zero make all look alike
+//	Least, LeastTime           time, in flight     O(n)¹             forgets slowly         one client's averages of a hundred answers
+//	Adaptive                   expected wait       O(1)              latencies remember     needs samples of its own
+//
+//	¹ takes a lock
+//
+// In words: a rule that goes by nothing or by weights treats every endpoint as its
+// configuration says, whatever is happening, and does not mind how many clients
+// there are. Requests in flight show who is busy, without any configuration; they are
+// exact for one client that carries all the traffic, and mean less the more clients
+// share it: with fifty of them most counts are 0 and the choice is nearly random.
+// Latency carries what a client saw from one request to the next, so it still means
+// something there. Only what endpoints report covers everybody's traffic. Looking
+// at all endpoints and taking the best is safe with counts of one's own, and dangerous
+// with anything that others see too or that is old: all go to the same place at once.
+// A few random candidates give nearly all of the gain without that.
+//
+// Anything that counts failures as answers prefers whoever fails fast. Here a failure
+// is never a latency sample, and the policies that go by the expected wait count it
+// as a score of its own; policies by in-flight counts alone do not see it.
+//
+// # Weights
+//
+// A weight is relative capacity: absent is 1, and 0 is drained, a member without new
+// requests. When all weights of a list are 0 they are taken for equal, and
+// [Members.AllDrained] says so. Rules by weight follow them exactly at any ratio;
+// comparing rules draw in proportion to weight and compare cost per weight.
+// RoundRobin and Random ignore all weights but 0.
 //
 // # Cost
 //
-// Pick and Done take no lock and allocate nothing; their cost does not depend on
-// the number of endpoints. Two picks of different endpoints write no common cache
-// line, except for RoundRobin's counter. Building Members and snapshots is O(n).
+// Pick and Done allocate nothing, and take no lock but where the table says so. Two picks
+// of different endpoints write no common cache line, except for the counter of rotating
+// rules. Building Members and snapshots is O(n).
 //
 // # Time
 //
