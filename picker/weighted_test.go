@@ -1,0 +1,521 @@
+package picker_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// weightedPolicies are the rules that go by weights alone, or did if nothing were in
+// flight. Those that are not random have exact shares over whole rotations.
+var weightedPolicies = []struct {
+	name   string
+	policy picker.Policy
+	random bool // each pick is drawn
+	begins bool // at a random point of the rotation
+}{
+	{"smooth", picker.SmoothWeightedRoundRobin{}, false, false},
+	{"edf", picker.EDF{}, false, true},
+	{"least_request", picker.WeightedLeastRequest{}, false, true},
+	{"stride", picker.WeightedRoundRobin{}, false, true},
+	{"alias", picker.WeightedRandom{}, true, true},
+}
+
+// weightShapes are lists of n weights from 1:1 to 10,000:1.
+func weightShapes(n int) map[string][]float64 {
+	shapes := map[string][]float64{"equal": {}, "heavy": {}, "light": {}, "spread": {}}
+	most := 10_000.0
+	if n > 10 {
+		most = 1000 // one rotation of 10,000 would take too long
+	}
+	for i := range n {
+		part := float64(i+1) / float64(n)
+		shapes["equal"] = append(shapes["equal"], 1)
+		shapes["heavy"] = append(shapes["heavy"], 1)
+		shapes["light"] = append(shapes["light"], 100)
+		shapes["spread"] = append(shapes["spread"], math.Ceil(math.Pow(most, part)))
+	}
+	shapes["heavy"][n/2] = 10_000
+	shapes["light"][n/2] = 1
+	return shapes
+}
+
+// rotate picks as often as the weights of the available endpoints sum to, and compares the
+// counts with the weights: within slack for rotations, within five sigma for draws.
+func rotate(t *testing.T, s *picker.Snapshot, random bool, slack float64) {
+	t.Helper()
+	m := s.Members()
+	counts, want := make([]float64, m.Len()), make([]float64, m.Len())
+	sum := 0.0
+	for k := range s.Len() {
+		want[s.At(k)] = m.Weight(s.At(k))
+		sum += m.Weight(s.At(k))
+	}
+	rounds := math.Ceil(2000 / sum)
+	for range int(rounds * sum) {
+		p, i, err := s.Pick(picker.Request{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[i]++
+		p.Done(0, picker.Result{Outcome: picker.Success})
+	}
+	for i := range counts {
+		bound := slack
+		if q := want[i] / sum; random {
+			bound = 5 * math.Sqrt(rounds*sum*q*(1-q))
+		}
+		if math.Abs(counts[i]-rounds*want[i]) > bound {
+			t.Errorf("member %d of weight %v got %v of %v, want %v ± %.0f",
+				i, m.Weight(i), counts[i], rounds*sum, rounds*want[i], bound)
+		}
+	}
+}
+
+// What is owed when the list changes is paid in the first rotation after it. Schedules and
+// tables owe parts of turns, smooth rotations up to two.
+func slackOf(policy picker.Policy) float64 {
+	if policy == (picker.SmoothWeightedRoundRobin{}) {
+		return 2
+	}
+	return 0
+}
+
+func TestWeightedSharesBeforeAndAfterChanges(t *testing.T) {
+	for _, p := range weightedPolicies {
+		for _, n := range []int{1, 2, 3, 10, 100} {
+			for shape, weights := range weightShapes(n) {
+				t.Run(fmt.Sprintf("%s/n=%d/%s", p.name, n, shape), func(t *testing.T) {
+					r := rand.New(rand.NewPCG(uint64(n), 9))
+					g := picker.NewRegistry(r.Uint64)
+					var built picker.Picker
+					snapshot := func(list []picker.Endpoint, available []int32) *picker.Snapshot {
+						m, err := g.Members(list, 0)
+						if err != nil {
+							t.Fatal(err)
+						}
+						built = p.policy.Build(m, built)
+						return picker.NewSnapshot(m, available, p.policy, built)
+					}
+					list := weighted(weights...)
+					s := snapshot(list, nil)
+					rotate(t, s, p.random, 0)
+					someTime := func() {
+						for range r.IntN(3 * n) {
+							pick, _, _ := s.Pick(picker.Request{}, 0)
+							pick.Done(0, picker.Result{})
+						}
+					}
+					someTime() // and then one joins in the middle of a rotation
+					list = append(list, picker.Endpoint{ID: "new", Weight: picker.WeightOf(7)})
+					s = snapshot(list, nil)
+					rotate(t, s, p.random, slackOf(p.policy))
+					someTime() // one changes its weight
+					list[0].Weight = picker.WeightOf(3)
+					s = snapshot(list, nil)
+					rotate(t, s, p.random, slackOf(p.policy))
+					someTime() // one leaves
+					list = append(list[:n/2:n/2], list[n/2+1:]...)
+					s = snapshot(list, nil)
+					rotate(t, s, p.random, slackOf(p.policy))
+					someTime() // one is not available, and its neighbour inherits nothing
+					up := make([]int32, 0, n)
+					for i := range int32(n) {
+						if int(i) != n/3 || n == 1 {
+							up = append(up, i)
+						}
+					}
+					s = snapshot(list, up)
+					rotate(t, s, p.random, slackOf(p.policy))
+					someTime() // it is back
+					s = snapshot(list, nil)
+					rotate(t, s, p.random, slackOf(p.policy))
+				})
+			}
+		}
+	}
+}
+
+// With fractions shares are as close as in any other way of counting.
+func TestFractionalWeightsHaveTheirShares(t *testing.T) {
+	for _, p := range weightedPolicies {
+		weights := []float64{0.1, 0.25, 1e-3, 3.3, 0.1}
+		r := rand.New(rand.NewPCG(2, 9))
+		_, s := build(t, p.policy, weighted(weights...), r.Uint64)
+		const picks = 100_000
+		counts := make([]float64, len(weights))
+		for range picks {
+			pick, i, _ := s.Pick(picker.Request{}, 0)
+			counts[i]++
+			pick.Done(0, picker.Result{})
+		}
+		sum := 0.0
+		for _, w := range weights {
+			sum += w
+		}
+		for i, w := range weights {
+			bound := 3.0
+			if p.random {
+				bound = 5 * math.Sqrt(picks*w/sum)
+			}
+			if want := picks * w / sum; math.Abs(counts[i]-want) > bound {
+				t.Errorf("%s: weight %v got %v, want %.1f ± %.0f", p.name, w, counts[i], want, bound)
+			}
+		}
+	}
+}
+
+// Rotations are off their shares by no more than their documentation says, at any moment.
+func TestRotationsStayCloseToTheirShares(t *testing.T) {
+	for _, p := range weightedPolicies {
+		if p.random {
+			continue
+		}
+		for _, n := range []int{2, 3, 10, 100, 500} {
+			for shape, weights := range weightShapes(n) {
+				r := rand.New(rand.NewPCG(3, uint64(n)))
+				_, s := build(t, p.policy, weighted(weights...), r.Uint64)
+				sum := 0.0
+				for _, w := range weights {
+					sum += w
+				}
+				counts := make([]float64, n)
+				for k := range 3 * n {
+					pick, i, _ := s.Pick(picker.Request{}, 0)
+					pick.Done(0, picker.Result{})
+					counts[i]++
+					for i, w := range weights {
+						q := w / sum
+						bound := 1.01
+						switch p.name {
+						case "stride":
+							bound = 2 + 6*q
+						case "edf", "least_request":
+							bound = 2 + 2*q*math.Sqrt(float64(n))
+						}
+						if off := math.Abs(counts[i] - float64(k+1)*q); off > bound {
+							t.Fatalf("%s, n = %d, %s: weight %v is off by %.2f turns after %d picks, want at most %.2f",
+								p.name, n, shape, w, off, k+1, bound)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// Trap 22: a rotation that always begins with the heavy ones starves the light ones of
+// clients that each send little. Not only the first pick is distributed by weight.
+func TestTrap22FirstPicksOfManyPoolsFollowTheWeights(t *testing.T) {
+	const pools = 6000
+	for _, p := range weightedPolicies {
+		if !p.begins {
+			continue
+		}
+		for _, weights := range [][]float64{{5, 1, 1}, {1, 1, 1, 1}, {1, 50, 1, 1}, {3, 2}} {
+			r := rand.New(rand.NewPCG(4, 9))
+			sum := 0.0
+			for _, w := range weights {
+				sum += w
+			}
+			var counts [4][4]float64
+			for range pools {
+				_, s := build(t, p.policy, weighted(weights...), r.Uint64)
+				for k := range counts {
+					pick, i, _ := s.Pick(picker.Request{}, 0)
+					pick.Done(0, picker.Result{})
+					counts[k][i]++
+				}
+			}
+			for k := range counts {
+				for i, w := range weights {
+					q := w / sum
+					if d := math.Abs(counts[k][i] - pools*q); d > 5*math.Sqrt(pools*q*(1-q)) {
+						t.Errorf("%s, %v: pick %d was member %d in %v of %d pools, want %.0f",
+							p.name, weights, k, i, counts[k][i], pools, pools*q)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBug3RotationGoesOnOverUpdates(t *testing.T) {
+	for _, p := range weightedPolicies {
+		if p.random {
+			continue // it has no position
+		}
+		g := picker.NewRegistry(nil)
+		var built picker.Picker
+		var counts [3]int
+		for range 350 {
+			m, err := g.Members(weighted(5, 1, 1), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			built = p.policy.Build(m, built)
+			s := picker.NewSnapshot(m, nil, p.policy, built)
+			for range 2 {
+				pick, i, _ := s.Pick(picker.Request{}, 0)
+				pick.Done(0, picker.Result{})
+				counts[i]++
+			}
+		}
+		if counts != [3]int{500, 100, 100} {
+			t.Errorf("%s: %v of 700, want 500, 100, 100", p.name, counts)
+		}
+	}
+}
+
+// Trap 22: nor do updates that change something each time, after every second pick, put
+// anybody off.
+func TestTrap22SharesHoldWhileTheListChanges(t *testing.T) {
+	for _, p := range weightedPolicies {
+		r := rand.New(rand.NewPCG(5, 9))
+		g := picker.NewRegistry(r.Uint64)
+		var built picker.Picker
+		counts := map[string]float64{}
+		const updates = 2000
+		for k := range updates {
+			list := weighted(5, 1, 1)
+			if k%2 == 0 { // one more, of always another name
+				list = append(list, picker.Endpoint{ID: fmt.Sprint("x", k)})
+			}
+			if k%3 == 0 {
+				list[2], list[0] = list[0], list[2]
+			}
+			m, err := g.Members(list, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			built = p.policy.Build(m, built)
+			s := picker.NewSnapshot(m, nil, p.policy, built)
+			for range 2 {
+				pick, _, _ := s.Pick(picker.Request{}, 0)
+				counts[pick.Record().ID()]++
+				pick.Done(0, picker.Result{})
+			}
+		}
+		for id, w := range map[string]float64{"e0": 5, "e1": 1, "e2": 1} {
+			want := updates * (w/7 + w/8) // a mean of lists with and without the fourth
+			if d := math.Abs(counts[id]/want - 1); d > 0.08 {
+				t.Errorf("%s: %s got %v, want %.0f ± 8 %%", p.name, id, counts[id], want)
+			}
+		}
+	}
+}
+
+func TestBug18WeightedRulesTakeAllZeroForEqual(t *testing.T) {
+	for _, p := range weightedPolicies {
+		_, s := build(t, p.policy, weighted(0, 0), rand.New(rand.NewPCG(6, 9)).Uint64)
+		if !s.Members().AllDrained() || s.Len() != 2 {
+			t.Fatalf("%s: AllDrained %v, %d available", p.name, s.Members().AllDrained(), s.Len())
+		}
+		rotate(t, s, p.random, 0)
+	}
+}
+
+func TestBug19WeightedRulesDrainZeroAndTakeAbsentForOne(t *testing.T) {
+	for _, p := range weightedPolicies {
+		list := weighted(1, 0, 1)
+		list[2].Weight = picker.Weight{}
+		_, s := build(t, p.policy, list, rand.New(rand.NewPCG(7, 9)).Uint64)
+		rotate(t, s, p.random, 0)
+	}
+}
+
+// Bug 20: a negative weight is refused, a pick goes on over the list before, and the list
+// after it is taken.
+func TestBug20NegativeWeightIsRefusedAndLeavesNoTrace(t *testing.T) {
+	for _, p := range weightedPolicies {
+		g, s := build(t, p.policy, weighted(1, 2), rand.New(rand.NewPCG(8, 9)).Uint64)
+		for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
+			if _, err := g.Members(weighted(1, bad), 0); err == nil {
+				t.Errorf("%s: weight %v was accepted", p.name, bad)
+			}
+		}
+		rotate(t, s, p.random, 0)
+		m, err := g.Members(weighted(3, 1), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rotate(t, picker.NewSnapshot(m, nil, p.policy, p.policy.Build(m, nil)), p.random, 0)
+	}
+}
+
+// Bug 24: a name's weight, split over its addresses, is what they get together: 10 over 11
+// addresses, and 90 over 5.
+func TestBug24WeightSplitOverAddressesKeepsItsShare(t *testing.T) {
+	for _, p := range weightedPolicies {
+		var weights []float64
+		for range 11 {
+			weights = append(weights, 10.0/11)
+		}
+		for range 5 {
+			weights = append(weights, 90.0/5)
+		}
+		_, s := build(t, p.policy, weighted(weights...), rand.New(rand.NewPCG(9, 9)).Uint64)
+		first := 0.0
+		for range 10_000 {
+			pick, i, _ := s.Pick(picker.Request{}, 0)
+			pick.Done(0, picker.Result{})
+			if i < 11 {
+				first++
+			}
+		}
+		bound := 11.0
+		if p.random {
+			bound = 5 * math.Sqrt(10_000*0.1*0.9)
+		}
+		if math.Abs(first-1000) > bound {
+			t.Errorf("%s: the name with 10 of 100 got %v of 10,000", p.name, first)
+		}
+	}
+}
+
+func TestWeightedPoliciesKeepOffWhatRequestsAvoid(t *testing.T) {
+	for _, p := range weightedPolicies {
+		for _, weights := range [][]float64{{1, 10_000}, {10_000, 1, 1}} {
+			_, s := build(t, p.policy, weighted(weights...), nil)
+			for heavy := range weights {
+				avoid := []*picker.Record{s.Record(heavy)}
+				for range 200 {
+					pick, i, err := s.Pick(picker.Request{Avoid: avoid}, 0)
+					if err != nil || i == heavy {
+						t.Fatalf("%s: picked %d, %v", p.name, i, err)
+					}
+					pick.Done(0, picker.Result{})
+				}
+			}
+		}
+	}
+}
+
+func TestWeightedPoliciesHaveTypedErrors(t *testing.T) {
+	for _, p := range weightedPolicies {
+		if err := p.policy.Validate(); err != nil || p.policy.Needs() != 0 {
+			t.Errorf("%s: %v, needs %d", p.name, err, p.policy.Needs())
+		}
+		g, s := build(t, p.policy, nil, nil)
+		if _, _, err := s.Pick(picker.Request{}, 0); err != picker.ErrEmpty {
+			t.Errorf("%s: no members: %v", p.name, err)
+		}
+		built := p.policy.Build(s.Members(), nil)
+		m, err := g.Members(weighted(1, 2), 0) // and then there are some
+		if err != nil {
+			t.Fatal(err)
+		}
+		built = p.policy.Build(m, built)
+		s = picker.NewSnapshot(m, []int32{}, p.policy, built)
+		if _, _, err := s.Pick(picker.Request{}, 0); err != picker.ErrNoneReady {
+			t.Errorf("%s: nobody ready: %v", p.name, err)
+		}
+		rotate(t, picker.NewSnapshot(m, nil, p.policy, built), p.random, 0)
+	}
+}
+
+// Among many goroutines too each turn is one pick's: counts over whole rotations are exact.
+func TestConcurrentPicksShareOneRotation(t *testing.T) {
+	const goroutines, each = 8, 7 * 250
+	for _, p := range weightedPolicies {
+		if p.random || p.name == "least_request" { // what is in flight differs
+			continue
+		}
+		_, s := build(t, p.policy, weighted(5, 1, 1), nil)
+		var wg sync.WaitGroup
+		for range goroutines {
+			wg.Go(func() {
+				for range each {
+					pick, _, _ := s.Pick(picker.Request{}, 0)
+					pick.Done(0, picker.Result{})
+				}
+			})
+		}
+		wg.Wait()
+		for i, w := range []uint64{5, 1, 1} {
+			if got := s.Record(i).Picks(); got != w*goroutines*each/7 {
+				t.Errorf("%s: member %d got %d, want %d", p.name, i, got, w*goroutines*each/7)
+			}
+		}
+	}
+}
+
+// Picks over old and new snapshots go on while lists, weights and availability change, and
+// only ever get what their snapshot has.
+func TestPicksGoOnWhileEverythingChanges(t *testing.T) {
+	for _, p := range weightedPolicies {
+		g := picker.NewRegistry(nil)
+		m, err := g.Members(endpoints(20), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built := p.policy.Build(m, nil)
+		views := make(chan *picker.Snapshot, 64)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for s := range views {
+					for range 50 {
+						pick, i, err := s.Pick(picker.Request{}, 0)
+						if err != nil || !s.Available(i) {
+							t.Errorf("%s: picked %d, %v", p.name, i, err)
+							return
+						}
+						pick.Done(0, picker.Result{})
+					}
+				}
+			})
+		}
+		r := rand.New(rand.NewPCG(10, 9))
+		for k := range 400 {
+			if k%4 == 0 {
+				list := endpoints(10 + r.IntN(20))
+				for i := range list {
+					list[i].Weight = picker.WeightOf(math.Ceil(math.Pow(10_000, r.Float64())))
+				}
+				if m, err = g.Members(list, 0); err != nil {
+					t.Fatal(err)
+				}
+				built = p.policy.Build(m, built)
+			}
+			var up []int32
+			for i := range m.Len() {
+				if r.IntN(1+k%4) == 0 {
+					up = append(up, int32(i))
+				}
+			}
+			if len(up) > 0 {
+				views <- picker.NewSnapshot(m, up, p.policy, built)
+			}
+		}
+		close(views)
+		wg.Wait()
+	}
+}
+
+// A pick that allocates costs the garbage collector more than the choice itself.
+func TestWeightedPicksDoNotAllocate(t *testing.T) {
+	for _, p := range weightedPolicies {
+		m, err := picker.NewRegistry(nil).Members(weighted(5, 1, 10_000, 2.5), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		built := p.policy.Build(m, nil)
+		views := []*picker.Snapshot{
+			picker.NewSnapshot(m, nil, p.policy, built),
+			picker.NewSnapshot(m, []int32{0, 1}, p.policy, built),
+		}
+		if n := testing.AllocsPerRun(1000, func() {
+			for _, view := range views { // an older one costs more, but not this
+				pick, _, _ := view.Pick(picker.Request{}, 0)
+				pick.Done(1, picker.Result{Outcome: picker.Success})
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a pick", p.name, n)
+		}
+	}
+}
