@@ -10,7 +10,7 @@ import (
 // subtractions of whole starts commute, so the word is exact whenever the true
 // values fit, whatever happened in between.
 const (
-	ageCountBits = 18
+	ageCountBits = 18 // signed
 	ageSumBits   = 64 - ageCountBits
 	ageTickBits  = 13 // 8.192 µs
 )
@@ -19,9 +19,10 @@ const (
 // n and Σ start give the mean age as now - Σ start / n, in constant time.
 // A server that hangs shows in it before its first timeout does.
 //
-// The zero Age has no work. It holds up to 262,143 pieces of work at once, with a
-// sum of ages up to 18 years; above that it is wrong until enough of them end, and
-// exact again afterwards. Resolution: 8 µs.
+// The zero Age has no work. It holds up to 131,071 pieces of work at once, with a
+// sum of ages up to 9 years; above that it is wrong until enough of them end, and
+// exact again afterwards. Work that is taken out twice counts as no work until as much
+// has been added. Resolution: 8 µs.
 type Age struct{ w atomic.Uint64 }
 
 func ageUnit(start int64) uint64 {
@@ -59,7 +60,13 @@ func (a *Age) MeanLog2(now int64) (lg int64, ok bool) { return a.Look().MeanLog2
 type AgeView struct{ w uint64 }
 
 // Count returns the number of pieces of work in hand.
-func (v AgeView) Count() int { return int(v.w & (1<<ageCountBits - 1)) }
+func (v AgeView) Count() int { return int(max(v.count(), 0)) }
+
+// Empty reports, at least cost, that nothing is in hand.
+func (v AgeView) Empty() bool { return v.w<<ageSumBits == 0 }
+
+// count is the signed number in the low bits.
+func (v AgeView) count() int64 { return int64(v.w<<ageSumBits) >> ageSumBits }
 
 // MayExceed reports whether the mean age at instant now may be above 2^(lg/65536)
 // nanoseconds. A false is certain; it is a cheap test before MeanLog2.
@@ -82,12 +89,13 @@ func (v AgeView) MeanLog2(now int64) (lg int64, ok bool) {
 
 // sum returns the sum of ages, in units, and the number of pieces of work.
 func (v AgeView) sum(now int64) (sum, n int64) {
-	n = int64(v.w & (1<<ageCountBits - 1))
-	if n == 0 {
+	n = v.count()
+	if n <= 0 {
 		return 0, 0
 	}
 	t := uint64(max(now, 0) >> ageTickBits)
 	// Modulo 2^46: the shift drops what does not fit, and the arithmetic shift
-	// back restores the sign.
+	// back restores the sign. A negative count has borrowed from the sum, but then
+	// there is nothing to tell.
 	return int64((t*uint64(n)-v.w>>ageCountBits)<<ageCountBits) >> ageCountBits, n
 }

@@ -99,6 +99,23 @@ func TestAgeHealsAfterOverflow(t *testing.T) {
 	}
 }
 
+// A piece of work that is taken out twice, by a caller's mistake, must not look like
+// a quarter of a million.
+func TestAgeTakenOutTwiceIsNoWork(t *testing.T) {
+	var a Age
+	a.Start(1000)
+	a.Done(1000)
+	a.Done(1000)
+	if _, ok := a.MeanLog2(sec); a.Count() != 0 || a.Mean(sec) != 0 || ok {
+		t.Errorf("count %d, mean %d", a.Count(), a.Mean(sec))
+	}
+	a.Start(1000)
+	a.Start(sec)
+	if got := a.Mean(2 * sec); a.Count() != 1 || got < sec-20000 || got > sec {
+		t.Errorf("afterwards: count %d, mean %v; want 1 and 1 s", a.Count(), time.Duration(got))
+	}
+}
+
 func TestAgeWithConcurrentWritersReturnsToZero(t *testing.T) {
 	var a Age
 	var wg sync.WaitGroup

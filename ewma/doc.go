@@ -1,19 +1,20 @@
 // Package ewma holds what a backend's past says about it: how slow its answers
-// were (Peak), how often it failed (Success), and how long the work it has not
-// answered yet has been waiting (Age).
+// were (LogMean, Peak, PeakEWMA), how often it failed (Success), and how long the work
+// it has not answered yet has been waiting (Age).
 //
-// Each estimator is one 64-bit word: any number of goroutines may write and read
-// it at once, without locks and without allocation, and its zero value is ready
-// and means "nothing known". Reads are pure: looking at an estimate never changes
-// it, so an endpoint that is compared often does not fade faster than one that
-// is not. Writes are one compare-and-swap loop (Age: one addition).
+// Each estimator but PeakEWMA is one 64-bit word: any number of goroutines may write
+// and read it at once, without locks and without allocation, and its zero value is
+// ready and means "nothing known". Reads are pure: looking at an estimate never
+// changes it, so an endpoint that is compared often does not fade faster than one that
+// is not. Writes are one compare-and-swap loop (Age: one addition). PeakEWMA is what
+// others define, their lock and their reads that write included.
 //
 // Instants are int64 nanoseconds since any fixed origin that the caller chooses,
 // the same for all calls on one value; a pool uses its own start. Instants below 0
 // count as 0. Only differences matter: a negative gap (an instant older than the
-// stored one) is 0 and a gap above [MaxGap] is MaxGap. Times are kept with the
-// resolution stated at each type, for about nine years of origin-relative time;
-// later instants count as that last one.
+// stored one) is 0, and one above [MaxGap] is cut as it says. Times are kept with the
+// resolution stated at each type, for nine years from the origin (LogMean: four
+// and a half); later instants count as the last of them.
 //
 // Logarithms are to base 2 in fixed point with 16 fractional bits ("Q16"), so that
 // products of costs become sums that cannot overflow, and so that results are the

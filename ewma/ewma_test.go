@@ -80,6 +80,10 @@ func TestDecayLosesOneEFoldPerTau(t *testing.T) {
 	if NewDecay(0).Loss(int64(time.Hour)) != 0 || NewDecay(-1).Loss(int64(time.Hour)) != 0 {
 		t.Error("no time constant should mean no decay")
 	}
+	long := NewDecay(10 * time.Hour)
+	if got := float64(long.Loss(int64(100*time.Hour))) / One; math.Abs(got-10*math.Log2E) > 0.1 {
+		t.Errorf("a long time constant stops: %v bits after ten of them", got)
+	}
 	if NewDecay(1) != NewDecay(MinTau) {
 		t.Error("a tiny time constant is not MinTau")
 	}

@@ -1,6 +1,8 @@
 package ewma
 
 import (
+	"math"
+	"math/bits"
 	"sync/atomic"
 	"time"
 )
@@ -8,34 +10,39 @@ import (
 // LogMeanParams are the time constants of a [LogMean]. Compute them once with
 // [NewLogMeanParams].
 type LogMeanParams struct {
-	perTick float64 // 1/(2u) per tick of LogMean
-	perNS   float64 // 1/(20u) per nanosecond of latency
+	perTick uint64 // 1/(2u) per tick of LogMean, in Q28
+	perNS   uint64 // 1/(20u) per nanosecond of latency, in units of 2^-92
 	fade    Decay
 	fresh   int64 // gaps up to this many ticks fade by less than 0.1 %
+	most    int64 // the longest gap that counts, in ticks
 }
 
 // NewLogMeanParams returns the parameters for the time unit u, which should be at
 // least the time between two samples of one endpoint over 8, and ten latencies;
-// units of 0 or less count as one second.
+// units of 0 or less count as one second, and those below 20 ms as that.
 func NewLogMeanParams(u time.Duration) LogMeanParams {
 	if u <= 0 {
 		u = time.Second
 	}
-	u = min(u, time.Duration(1<<62)/fadeUnits)
+	u = min(max(u, leastUnit), time.Duration(1<<62)/fadeUnits)
 	return LogMeanParams{
-		perTick: (1 << meanTickBits) / (2 * float64(u)),
-		perNS:   1 / (20 * float64(u)),
+		perTick: uint64((1 << (meanTickBits + 28)) / (2 * float64(u))),
+		perNS:   uint64(math.Ldexp(1/(20*float64(u)), 92)),
 		fade:    NewDecay(fadeUnits * u),
 		fresh:   int64(fadeUnits*u) >> (meanTickBits + 10),
+		most:    maxGapFor(float64(fadeUnits*u)) >> meanTickBits,
 	}
 }
 
 const (
 	// fadeUnits is the time constant of fading in units.
 	fadeUnits = 60
-	// The weight of one sample is between these, or 1/count while that is more.
-	minAlpha, maxAlpha = 0.01, 0.1
-	meanMaxCount       = 100 // 1/minAlpha
+	leastUnit = 20 * time.Millisecond
+	// The weight of one sample is between these, in Q28, or 1/count while that is more.
+	minAlpha     = (1<<28 + 50) / 100
+	maxAlpha     = (1<<28 + 5) / 10
+	fullWeight   = 28282658 // -ln(1 - 0.1) in Q28
+	meanMaxCount = 100      // 1/minAlpha
 
 	// Layout of LogMean's word: log2 of the mean (Q16, 22 bits), the number of samples
 	// (7 bits), the instant of the last one (35 bits).
@@ -63,7 +70,7 @@ const NoTarget = -1 << 63
 // clients each send little.
 //
 // The zero LogMean has no sample. Resolution: 2^-16 of a doubling, 4 ms of the
-// instant.
+// instant. Instants later than 4.5 years count as that.
 type LogMean struct{ w atomic.Uint64 }
 
 func packMean(lg, count, ticks int64) uint64 {
@@ -77,9 +84,7 @@ func unpackMean(w uint64) (lg, count, ticks int64) {
 
 func meanTicks(now int64) int64 { return min(max(now, 0)>>meanTickBits, meanMaxTicks) }
 
-func meanGap(now, then int64) int64 {
-	return min(max(now-then, 0), int64(MaxGap)>>meanTickBits)
-}
+func (p LogMeanParams) gap(now, then int64) int64 { return min(max(now-then, 0), p.most) }
 
 // faded returns lg after gap ticks without samples.
 func (p LogMeanParams) faded(lg, gap, target int64) int64 {
@@ -92,15 +97,16 @@ func (p LogMeanParams) faded(lg, gap, target int64) int64 {
 }
 
 // alpha returns the weight of a sample of x nanoseconds that comes gap ticks after
-// the last and is the count-th.
-func (p LogMeanParams) alpha(x, gap, count int64) float64 {
-	z := float64(gap)*p.perTick + float64(max(x, 0))*p.perNS
-	a := maxAlpha
-	if z < 0.10536 { // where 1 - e^-z is maxAlpha
-		a = max(z*(1-z/2), minAlpha) // 1 - e^-z to 2e-4
+// the last and is the count-th, in Q28.
+func (p LogMeanParams) alpha(x, gap, count int64) int64 {
+	hi, _ := bits.Mul64(uint64(max(x, 0)), p.perNS)
+	z := int64(min(uint64(gap)*p.perTick+hi, fullWeight))
+	a := int64(maxAlpha)
+	if z < fullWeight {
+		a = max(z-(z*z)>>29, minAlpha) // 1 - e^-z to 2e-4
 	}
 	if count < meanMaxCount {
-		a = max(a, 1/float64(count))
+		a = max(a, 1<<28/count)
 	}
 	return a
 }
@@ -118,10 +124,10 @@ func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int6
 	for {
 		old := m.w.Load()
 		lg, count, last := unpackMean(old)
-		gap := meanGap(ticks, last)
+		gap := p.gap(ticks, last)
 		lg = p.faded(lg, gap, target)
 		count = min(count+1, meanMaxCount)
-		lg += roundToInt(float64(sample-lg) * p.alpha(x, gap, count))
+		lg += ((sample-lg)*p.alpha(x, gap, count) + 1<<27) >> 28
 		w := packMean(lg, count, max(ticks, last))
 		// An instant alone that is a little newer is not worth a write.
 		if w-old <= meanStampTicks && old != 0 || m.w.CompareAndSwap(old, w) {
@@ -138,13 +144,6 @@ func (m *LogMean) ObserveAtLeast(x, now int64, p LogMeanParams, target int64) {
 	}
 }
 
-func roundToInt(f float64) int64 {
-	if f < 0 {
-		return int64(f - 0.5)
-	}
-	return int64(f + 0.5)
-}
-
 // Log2 returns log2 of the estimate in nanoseconds at instant now, in Q16. ok is false
 // while there is no sample.
 func (m *LogMean) Log2(now int64, p LogMeanParams, target int64) (lg int64, ok bool) {
@@ -153,5 +152,5 @@ func (m *LogMean) Log2(now int64, p LogMeanParams, target int64) (lg int64, ok b
 		return 0, false
 	}
 	lg, _, last := unpackMean(w)
-	return p.faded(lg, meanGap(meanTicks(now), last), target), true
+	return p.faded(lg, p.gap(meanTicks(now), last), target), true
 }

@@ -65,16 +65,16 @@ func (p *Peak) Log2(now int64, d Decay) (lg int64, ok bool) {
 		return 0, false
 	}
 	lg, ticks := unpackPeak(w)
-	gap := min(max(ticksOf(now)-ticks, 0), maxGapTicks)
-	return lg - d.loss(gap), true
+	return lg - d.loss(ticksOf(now)-ticks), true
 }
 
 // Above returns the estimate as [Peak.Log2] does, if it is above floor; else, or without
 // a sample, floor. It looks at the decay only if it must.
 func (p *Peak) Above(floor, now int64, d Decay) int64 {
-	lg, ticks := unpackPeak(p.w.Load())
-	if lg <= floor {
+	w := p.w.Load()
+	lg, ticks := unpackPeak(w)
+	if w == 0 || lg <= floor {
 		return floor
 	}
-	return max(lg-d.loss(min(max(ticksOf(now)-ticks, 0), maxGapTicks)), floor)
+	return max(lg-d.loss(ticksOf(now)-ticks), floor)
 }

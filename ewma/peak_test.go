@@ -71,6 +71,9 @@ func TestPeakZeroValueHasNoSample(t *testing.T) {
 	if _, ok := p.Log2(5, NewDecay(time.Second)); ok {
 		t.Error("the zero Peak has a sample")
 	}
+	if got := p.Above(-100, 5, NewDecay(time.Second)); got != -100 {
+		t.Errorf("without a sample Above(-100) is %d", got)
+	}
 	p.Observe(0, 0, NewDecay(time.Second)) // the smallest sample at the smallest instant
 	if _, ok := p.Log2(0, NewDecay(time.Second)); !ok {
 		t.Error("a sample of 0 at instant 0 was lost")
@@ -160,11 +163,15 @@ func TestEstimatorsDoNotAllocate(t *testing.T) {
 	var p Peak
 	var s Success
 	var a Age
+	var m LogMean
+	mean := NewLogMeanParams(time.Second)
 	now := int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
 		now += 1e6
 		p.Observe(now, now, d)
 		p.Log2(now, d)
+		m.Observe(now, now, mean, 1<<20)
+		m.Log2(now, mean, 1<<20)
 		s.Observe(now%3e6 != 0, now, params)
 		s.PenaltyLog2(now, params)
 		s.Failure(now, params)

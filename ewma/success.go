@@ -14,6 +14,7 @@ type SuccessParams struct {
 	fadeTicks float64 // time constant of fading in ticks; +Inf without
 	fade      Decay   // the same for reads on the request path
 	step      float64
+	most      int64 // the longest gap that counts, in ticks
 }
 
 // NewSuccessParams returns parameters for a [Success]. A result that comes Δ after
@@ -32,6 +33,7 @@ func NewSuccessParams(average, fade time.Duration, step float64) SuccessParams {
 	if fade > 0 {
 		p.fadeTicks = float64(max(fade, MinTau)) / (1 << successTickBits)
 	}
+	p.most = maxGapFor(float64(max(average, fade))) >> successTickBits
 	return p
 }
 
@@ -82,10 +84,8 @@ func unpackScore(w uint64) (e float64, ticks int64) {
 // successTicks is at least 1, so that a word with a result in it is never 0.
 func successTicks(now int64) int64 { return min(max(now, 0)>>successTickBits+1, successMaxTicks) }
 
-// gapTicks is the time from then to now, from 0 to MaxGap.
-func gapTicks(now, then int64) int64 {
-	return min(max(now-then, 0), int64(MaxGap)>>successTickBits)
-}
+// gap is the time from then to now in ticks, within what counts.
+func (p SuccessParams) gap(now, then int64) int64 { return min(max(now-then, 0), p.most) }
 
 // Observe adds one result, seen at instant now. The first failure of an endpoint that
 // has no result yet makes its score 1.
@@ -101,11 +101,11 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 			}
 			continue
 		}
-		gap := gapTicks(ticks, last)
-		if old == 0 {
-			gap = int64(MaxGap) >> successTickBits // the first result has all the weight
+		gap := p.gap(ticks, last)
+		weight := 1.0 // the first result's
+		if old != 0 {
+			weight = -math.Expm1(-float64(gap) / p.average)
 		}
-		weight := -math.Expm1(-float64(gap) / p.average)
 		e *= p.faded(gap)
 		if ok {
 			e -= e * weight
@@ -140,7 +140,7 @@ func (s *Success) Failure(now int64, p SuccessParams) float64 {
 	if e == 0 {
 		return 0
 	}
-	return e * p.faded(gapTicks(successTicks(now), last))
+	return e * p.faded(p.gap(successTicks(now), last))
 }
 
 // PenaltyLog2 returns -log2(1 - e) in Q16 for the failure score e at instant now: how
@@ -153,7 +153,7 @@ func (s *Success) PenaltyLog2(now int64, p SuccessParams) int64 {
 	}
 	b := uint64(w>>successTimeBits)<<scoreShift + scoreBias
 	e := (b&(1<<23-1) | 1<<23) << 7 >> (127 - b>>23) // Q30
-	gap := gapTicks(successTicks(now), int64(w&successMaxTicks))
+	gap := p.gap(successTicks(now), int64(w&successMaxTicks))
 	if gap != 0 && p.fade.rate != 0 {
 		hi, lo := bits.Mul64(e, exp2Neg(p.fade.loss(gap<<(successTickBits-tickBits))))
 		e = hi<<32 | lo>>32

@@ -135,6 +135,11 @@ func TestSuccessBelievesTheFirstResultAndSparseOnes(t *testing.T) {
 	if got := first.Failure(0, p); got != 1 {
 		t.Errorf("a first failure gives %v, want 1", got)
 	}
+	var slow Success
+	slow.Observe(false, 0, NewSuccessParams(2*time.Hour, 10*time.Hour, 0.1))
+	if got := slow.Failure(0, NewSuccessParams(2*time.Hour, 10*time.Hour, 0.1)); got != 1 {
+		t.Errorf("with slow averages a first failure gives %v, want 1", got)
+	}
 	sparse.Observe(true, 0, p)
 	sparse.Observe(false, 10*sec, p)
 	if got := sparse.Failure(10*sec, p); math.Abs(got-(1-math.Exp(-5))) > 0.001 {

@@ -2,7 +2,6 @@ package picker
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 
 	"github.com/evenkeel/evenkeel/ewma"
@@ -49,10 +48,10 @@ const (
 )
 
 // Build returns the Picker.
-func (a Adaptive) Build(m *Members, prev Picker) Picker {
+func (Adaptive) Build(m *Members, _ Picker) Picker {
 	p := &adaptive{costs: newCosts(m, Latency), shared: m.shared}
 	if m.WeightsDiffer() {
-		p.static = newWeightedDraw(m)
+		p.static = newWeightedRandom(m.weights)
 		p.weigh(m)
 	}
 	return p
@@ -61,8 +60,8 @@ func (a Adaptive) Build(m *Members, prev Picker) Picker {
 type adaptive struct {
 	costs
 	shared *shared
-	static *weightedDraw // in proportion to weight alone; nil when all are equal
-	fast   atomic.Pointer[weightedDraw]
+	static *weightedRandom // in proportion to weight alone; nil when all are equal
+	fast   atomic.Pointer[aliasTable]
 }
 
 // Watch implements Watcher.
@@ -70,9 +69,7 @@ func (p *adaptive) Watch(s *Snapshot) {
 	if p.static != nil {
 		p.static.Watch(s)
 	}
-	if s.n > scanUpTo {
-		p.Sweep(s, s.members.shared.swept.Load())
-	}
+	p.Sweep(s, s.members.shared.swept.Load())
 }
 
 // Sweep implements Sweeper: it rebuilds the table of fast endpoints.
@@ -83,25 +80,32 @@ func (p *adaptive) Sweep(s *Snapshot, now int64) {
 	l := p.shared.learning.Load()
 	median := p.shared.median.Load()
 	weights := make([]float64, len(s.records))
+	most := 0.0
 	for k := range s.n {
 		i := s.At(k)
-		relative := min(max(s.records[i].idleWait(now, l)-median, leastRelative), mostRelative)
-		if median == ewma.NoTarget {
-			relative = 0
+		relative := int64(0)
+		if median != ewma.NoTarget {
+			relative = min(max(s.records[i].idleWait(now, l)-median, leastRelative), mostRelative)
 		}
 		weights[i] = s.members.weights[i] * ewma.Exp2(-fastExponent*relative)
+		most = max(most, weights[i])
 	}
-	p.fast.Store(drawByWeight(weights))
+	ints := make([]uint64, len(weights))
+	for i, w := range weights {
+		ints[i] = uint64(w / most * (1 << 36)) // a sum over 2^24 members still fits
+	}
+	p.fast.Store(newAliasTable(ints))
 }
 
 // idleWait is the expected wait if nothing were in flight: how fast the endpoint is,
 // whatever it is doing now.
 func (r *Record) idleWait(now int64, l *learning) int64 {
-	cost, _ := unpackView(r.view.Load())
-	if cost == 0 {
-		cost, _ = r.prior(now, l)
-		cost += r.failurePenalty(now, l)
+	v := view(r.view.Load())
+	if v == 0 {
+		lg, _ := r.coldCost(0, now, l)
+		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
+	cost := v.cost()
 	if r.avoidUntil.Load() > now {
 		cost += maxPenalty
 	}
@@ -123,7 +127,7 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 			best, cost = int(i), ci
 		}
 	}
-	if cost >= seemsAvoided {
+	if p.avoided(cost) {
 		return p.notAvoided(s, best, cost, now)
 	}
 	return best
@@ -131,10 +135,12 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 
 // wait is costs.of for the signal Latency, with its constants looked up.
 func (p *adaptive) wait(s *Snapshot, i int, now int64, l *learning) int64 {
+	r := s.records[i]
+	cost := r.wait(now, l)
 	if p.shares != nil {
-		return p.of(s, i, now)
+		cost += p.shareLog2(r, i)
 	}
-	return s.records[i].wait(now, l)
+	return cost
 }
 
 // draw fills drawn with distinct candidates, the uniform ones first: on a tie the first
@@ -147,10 +153,10 @@ func (p *adaptive) draw(s *Snapshot, drawn *[uniformDraws + fastDraws]int32) (n 
 		drawn[0], drawn[1] = int32(s.At(k)), int32(s.At(l))
 		n = 2
 	} else {
-		drawn[0] = int32(p.static.draw(s))
+		drawn[0] = int32(p.static.Pick(s, Request{}, 0))
 		n = 1
 		for range fastDrawTries {
-			if i := int32(p.static.draw(s)); i != drawn[0] {
+			if i := int32(p.static.Pick(s, Request{}, 0)); i != drawn[0] {
 				drawn[1] = i
 				n = 2
 				break
@@ -163,9 +169,9 @@ func (p *adaptive) draw(s *Snapshot, drawn *[uniformDraws + fastDraws]int32) (n 
 	}
 	want := n + fastDraws
 	for tries := 0; n < want && tries < fastDrawTries; tries++ {
-		r = mix(r)
-		i := int32(fast.at(r))
-		if s.Available(int(i)) && !slices.Contains(drawn[:n], i) {
+		r = step(r)
+		i := fast.draw(r)
+		if (s.bits == nil || s.Available(int(i))) && !drawnBefore(drawn, n, i) {
 			drawn[n] = i
 			n++
 		}
@@ -173,29 +179,51 @@ func (p *adaptive) draw(s *Snapshot, drawn *[uniformDraws + fastDraws]int32) (n 
 	return n
 }
 
-// pickOfFew compares all, and draws among those within the band of the best.
+func drawnBefore(drawn *[uniformDraws + fastDraws]int32, n int, i int32) bool {
+	for k := 0; k < n && k < len(drawn); k++ {
+		if drawn[k] == i {
+			return true
+		}
+	}
+	return false
+}
+
+// pickOfFew compares all, and draws among those within the band of the best, in
+// proportion to weight.
 func (p *adaptive) pickOfFew(s *Snapshot, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
 	l := p.shared.learning.Load()
-	var at [scanUpTo]int
 	var cost [scanUpTo]int64
 	least := int64(math.MaxInt64)
 	for k := range s.n {
-		at[k] = s.At(k)
-		cost[k] = p.wait(s, at[k], now, l)
+		cost[k] = p.wait(s, s.At(k), now, l)
 		least = min(least, cost[k])
 	}
-	ties := 0
+	var at [scanUpTo]int
+	var upTo [scanUpTo]uint64 // sums of weights
+	ties, sum := 0, uint64(0)
 	for k := range s.n {
-		if cost[k] <= least+tieBand {
-			at[ties] = at[k]
-			ties++
+		if cost[k] > least+tieBand {
+			continue
 		}
+		at[ties] = s.At(k)
+		if p.shares == nil {
+			sum++
+		} else {
+			sum += p.shares[at[ties]]
+		}
+		upTo[ties] = sum
+		ties++
 	}
 	if ties == 1 {
 		return at[0]
 	}
-	return at[uniform(uint32(s.Uint64()>>32), ties)]
+	r := uniformTo(s.Uint64(), sum)
+	k := 0
+	for r >= upTo[k] {
+		k++
+	}
+	return at[k]
 }

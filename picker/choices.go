@@ -6,13 +6,13 @@ import "slices"
 type choices struct {
 	costs
 	d     int
-	draws *weightedDraw // nil when all weights are equal
+	draws *weightedRandom // nil when all weights are equal
 }
 
 func newChoices(m *Members, s Signal, d int) *choices {
 	c := &choices{costs: newCosts(m, s), d: d}
 	if m.WeightsDiffer() {
-		c.draws = newWeightedDraw(m)
+		c.draws = newWeightedRandom(m.weights)
 		c.weigh(m)
 	}
 	return c
@@ -44,7 +44,7 @@ func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 			best, cost = int(i), ci
 		}
 	}
-	if cost >= seemsAvoided {
+	if c.avoided(cost) {
 		return c.notAvoided(s, best, cost, now)
 	}
 	return best
@@ -81,7 +81,7 @@ const redraws = 20
 func (c *choices) drawWeighted(s *Snapshot, drawn []int32) {
 	k := 0
 	for tries := 0; k < len(drawn) && tries < len(drawn)+redraws; tries++ {
-		i := int32(c.draws.draw(s))
+		i := int32(c.draws.Pick(s, Request{}, 0))
 		if !slices.Contains(drawn[:k], i) {
 			drawn[k] = i
 			k++

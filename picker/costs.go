@@ -5,33 +5,28 @@ import "github.com/evenkeel/evenkeel/ewma"
 // costs compares the endpoints of a list by a signal and their weights.
 type costs struct {
 	signal    Signal
-	lgWeights []int64 // nil when all are equal
+	lgWeights []int64 // nil when all are equal, or the draw alone accounts for them
 	// shares are the weights in units of 2^-20, for endpoints that are drawn in
-	// proportion to weight and whose signal has the factor (in flight + 1); else nil.
+	// proportion to weight; see [CountsInFlight]. Else nil.
 	shares []uint64
 	band   int64 // differences up to this are ties
+	hints  bool  // the signal puts endpoints that ask to be left alone behind all others
 }
 
 func newCosts(m *Members, s Signal) costs {
 	c := costs{signal: s, lgWeights: m.lgWeights}
-	if s.Needs()&NeedLatency != 0 {
+	needs := s.Needs()
+	c.hints = needs&NeedSuccess != 0
+	if needs&(NeedLatency|NeedEstimator) != 0 {
 		c.band = tieBand
 	}
 	return c
 }
 
-// factorsInFlight reports whether the cost of s has the factor (in flight + 1).
-func factorsInFlight(s Signal) bool {
-	switch s.(type) {
-	case BuiltinSignal, PeakEWMA, LeastTime:
-		return true
-	}
-	return false
-}
-
 // weigh prepares for endpoints that are drawn in proportion to weight.
 func (c *costs) weigh(m *Members) {
-	if !factorsInFlight(c.signal) {
+	c.lgWeights = nil
+	if _, ok := c.signal.(CountsInFlight); !ok {
 		return
 	}
 	c.shares = make([]uint64, m.Len())
@@ -40,22 +35,27 @@ func (c *costs) weigh(m *Members) {
 	}
 }
 
-// of is the cost of one more request to member i, per weight: with weight w as speed,
-// it would wait for (k + 1)/w. With draws in proportion to weight it is k/w + 1 instead:
-// the draw has given idle endpoints their shares already, and (k + 1)/w would
-// leave the light ones without any until the heavy ones are busy.
+// of is the cost of one more request to member i, with its weight taken into account.
 func (c *costs) of(s *Snapshot, i int, now int64) int64 {
 	r := s.records[i]
 	cost := c.signal.Cost(r, now)
 	if c.shares != nil {
-		k := uint64(r.InFlight())
-		return cost - ewma.Log2(k+1) + ewma.Log2(k<<20+c.shares[i]) - ewma.Log2(c.shares[i])
+		return cost + c.shareLog2(r, i)
 	}
 	if c.lgWeights != nil {
 		cost -= c.lgWeights[i]
 	}
 	return cost
 }
+
+// shareLog2 turns the factor k + 1 of a cost into k/w + 1.
+func (c *costs) shareLog2(r *Record, i int) int64 {
+	k := r.InFlight()
+	return ewma.Log2(uint64(k)<<20+c.shares[i]) - ewma.Log2(c.shares[i]) - countLog2(k)
+}
+
+// avoided reports whether cost is that of an endpoint that asks to be left alone.
+func (c *costs) avoided(cost int64) bool { return c.hints && cost >= seemsAvoided }
 
 // leastOf returns an available endpoint of least cost, all of those within the band of
 // the least with equal probability. It looks at all.
@@ -124,7 +124,7 @@ func (c *costs) notAvoided(s *Snapshot, best int, cost int64, now int64) int {
 		}
 		i := s.At(at)
 		if ci := c.of(s, i, now); ci < cost {
-			if best, cost = i, ci; cost < seemsAvoided {
+			if best, cost = i, ci; !c.avoided(cost) {
 				return best
 			}
 		}

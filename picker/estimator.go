@@ -20,7 +20,7 @@ type Estimator interface {
 }
 
 // Estimating is a Signal with an estimator of its own for each endpoint. A signal that
-// implements it must be comparable (==), needs NeedEstimator, and finds the
+// implements it must be comparable (==), has NeedEstimator among its needs, and finds the
 // endpoint's estimator with [Record.Estimator]. It outlives updates as everything in a
 // record does; another signal's takes its place.
 type Estimating interface {
@@ -119,6 +119,9 @@ func (p PeakEWMA) NewEstimator() Estimator {
 	}
 	return &ewma.PeakEWMA{Form: p.Form, Tau: p.Tau, Alpha: p.Alpha}
 }
+
+// CountsInFlight implements CountsInFlight.
+func (PeakEWMA) CountsInFlight() {}
 
 // Cost implements Signal.
 func (p PeakEWMA) Cost(r *Record, now int64) int64 {

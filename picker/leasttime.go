@@ -26,10 +26,13 @@ const (
 )
 
 // Needs returns what the signal reads.
-func (LeastTime) Needs() Need { return NeedLatency | NeedAge | NeedEstimator }
+func (LeastTime) Needs() Need { return NeedAge | NeedEstimator }
 
 // NewEstimator implements Estimating.
 func (LeastTime) NewEstimator() Estimator { return &leastTimeAverage{} }
+
+// CountsInFlight implements CountsInFlight.
+func (LeastTime) CountsInFlight() {}
 
 // Cost implements Signal.
 func (LeastTime) Cost(r *Record, now int64) int64 {

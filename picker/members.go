@@ -24,10 +24,9 @@ type Registry struct {
 	scratch []int64
 
 	// The pace of requests, from sweep to sweep.
-	sweptAt    int64
-	sweptPicks uint64
-	gap        float64 // mean time between two picks in nanoseconds; 0 unknown
-	unit       time.Duration
+	sweptAt int64
+	gap     float64 // mean time between two picks in nanoseconds; 0 unknown
+	unit    time.Duration
 }
 
 // Len returns the number of records kept: those of members, and those of former
@@ -84,6 +83,9 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 			// records off their cache lines.
 			r = &Record{id: e.ID, shared: g.shared, joined: now}
 			r.lastDone.Store(now)
+			if g.shared.median.Load() != ewma.NoTarget {
+				r.marks.Store(markLate)
+			}
 			g.records[e.ID] = r
 		}
 		r.member = true

@@ -106,7 +106,7 @@ func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	if cj < ci-tieBand {
 		i, ci = j, cj
 	}
-	if ci >= seemsAvoided {
+	if p.avoided(ci) {
 		return p.notAvoided(s, i, ci, now)
 	}
 	return i

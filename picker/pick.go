@@ -26,6 +26,8 @@ const (
 	flagStream                // counted in the record's streams
 	flagUnsure                // of UnknownKind
 	flagFirstByte             // FirstByte was called
+	flagTaught                // Answered was called
+	flagBad                   // with an outcome other than Success
 )
 
 // begin counts a request and returns what Done will have to undo and to learn.
@@ -69,20 +71,58 @@ func (p *Pick) FirstByte(now int64) {
 	if rec == nil || p.flags&flagFirstByte != 0 {
 		return
 	}
-	p.flags |= flagFirstByte
-	if p.flags&flagAging != 0 {
-		p.flags &^= flagAging
-		rec.picks.Add(1) // before it leaves age: never uncounted
-		rec.age.Done(p.start)
-	}
-	if p.flags&flagLearn == 0 || p.epoch != rec.epoch.Load() {
+	p.stopAging()
+	if !p.learns() {
 		return
 	}
 	l := rec.shared.learning.Load()
 	rec.answered(now, l)
-	if l.needs&NeedLatency != 0 {
+	if l.needs&(NeedLatency|NeedEstimator) != 0 {
 		rec.observe(now-p.start, now, l)
 	}
+}
+
+// stopAging notes the first byte: from there on waiting is the caller's.
+func (p *Pick) stopAging() {
+	p.flags |= flagFirstByte
+	if p.flags&flagAging != 0 {
+		p.flags &^= flagAging
+		p.rec.picks.Add(1) // before it leaves age: never uncounted
+		p.rec.age.Done(p.start)
+	}
+}
+
+// Answered says that an answer has begun at instant now whose outcome is r already, while
+// the request is in flight until Done (an HTTP answer with a body): r teaches now what
+// it would at Done. It is FirstByte, and more, for any outcome. Done then teaches only
+// that an answer that began well ended badly. Only the first call counts.
+func (p *Pick) Answered(now int64, r Result) {
+	rec := p.rec
+	if rec == nil || p.flags&flagTaught != 0 || r.Outcome == Unknown {
+		return
+	}
+	p.flags |= flagTaught
+	if r.Outcome != Success {
+		p.flags |= flagBad
+		if p.flags&flagFirstByte == 0 {
+			p.stopAging()
+		}
+		if p.learns() {
+			p.learn(now, r)
+		}
+		return
+	}
+	p.FirstByte(now)
+	if p.learns() {
+		if l := rec.shared.learning.Load(); l.needs&NeedSuccess != 0 {
+			rec.succeed(now, l)
+		}
+	}
+}
+
+// learns reports whether a result of this pick counts.
+func (p *Pick) learns() bool {
+	return p.flags&flagLearn != 0 && p.epoch == p.rec.epoch.Load()
 }
 
 // Done ends the request at instant now: it leaves the in-flight count, and r teaches
@@ -93,7 +133,7 @@ func (p *Pick) Done(now int64, r Result) {
 	if rec == nil {
 		return
 	}
-	if p.flags&flagLearn != 0 && r.Outcome != Unknown && p.epoch == rec.epoch.Load() {
+	if r.Outcome != Unknown && p.learns() && (p.flags&flagTaught == 0 || p.endedBadly(r.Outcome)) {
 		p.learn(now, r)
 	}
 	p.rec = nil
@@ -111,49 +151,61 @@ func (p *Pick) Done(now int64, r Result) {
 	}
 }
 
+// endedBadly reports whether an answer that has taught its beginning ended in a way that
+// teaches more.
+func (p *Pick) endedBadly(o Outcome) bool {
+	return p.flags&flagBad == 0 && o != Success && o != Canceled
+}
+
 func (p *Pick) learn(now int64, r Result) {
 	rec := p.rec
 	l := rec.shared.learning.Load()
 	elapsed := now - p.start
-	sample := l.needs&NeedLatency != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
+	sample := l.needs&(NeedLatency|NeedEstimator) != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
 		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
-	if rec.marks.Load() != markAnswered {
+	if rec.marks.Load()&^markLate != markAnswered {
 		if r.Outcome != Canceled {
 			rec.answered(now, l)
 		}
 		rec.stampDone(now)
 	}
-	switch r.Outcome {
-	case Success:
-		rec.success.Observe(true, now, l.success)
-		if sample {
-			rec.observe(elapsed, now, l)
-			return // with its own view
-		}
-	case Failure, Unreached:
-		rec.success.Observe(false, now, l.success)
-	case Timeout:
-		if sample {
-			rec.observeAtLeast(elapsed, now, l, true)
-		}
-		rec.success.Observe(false, now, l.success)
-	case Overload:
-		rec.avoid(now, r.RetryAfter)
-	case Canceled:
-		if sample {
-			rec.observeAtLeast(elapsed, now, l, false)
+	if l.needs&NeedSuccess != 0 {
+		switch r.Outcome {
+		case Success:
+			rec.success.Observe(true, now, l.success)
+		case Failure, Unreached, Timeout:
+			rec.success.Observe(false, now, l.success)
+		case Overload:
+			rec.avoid(now, r.RetryAfter)
 		}
 	}
-	rec.refreshView(now, l)
+	switch {
+	case sample && r.Outcome == Success:
+		rec.observe(elapsed, now, l)
+		return // with its own view
+	case sample && (r.Outcome == Timeout || r.Outcome == Canceled):
+		rec.observeAtLeast(elapsed, now, l, r.Outcome == Timeout)
+	}
+	rec.setView(rec.see(now, l))
+}
+
+// succeed takes a success without a latency.
+func (r *Record) succeed(now int64, l *learning) {
+	clean := r.success.Clean()
+	r.success.Observe(true, now, l.success)
+	if !clean {
+		r.setView(r.see(now, l))
+	}
 }
 
 // answered notes that something came back: the end of probation. An endpoint that
-// joined others then takes up its share slowly.
+// joined others which were known by then takes up its share slowly from here on; of those
+// that a pool begins with, somebody has to be the first.
 func (r *Record) answered(now int64, l *learning) {
 	if r.marks.Load()&markAnswered != 0 || r.marks.Or(markAnswered)&markAnswered != 0 {
 		return
 	}
-	if _, others := r.prior(now, l); others && l.needs&NeedRamp != 0 {
+	if r.marks.Load()&markLate != 0 && l.needs&NeedRamp != 0 {
 		r.startRamp(now)
 	}
 }
@@ -167,10 +219,16 @@ func (r *Record) stampDone(now int64) {
 // observe takes a latency sample, and the view with it.
 func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
+	target := r.shared.median.Load()
+	if target == ewma.NoTarget {
+		// The first sample of all: what others are taken for until the sweep knows better.
+		r.shared.median.CompareAndSwap(ewma.NoTarget, lg)
+		r.shared.mean.CompareAndSwap(ewma.NoTarget, lg)
+	}
 	r.peak.ObserveLog2(lg, now, l.peak)
-	lg = r.mean.ObserveLog2(lg, x, now, l.mean, r.shared.median.Load())
-	lg = r.peak.Above(lg+peakExcess, now, l.peak) - peakExcess // as in estimate
-	r.setView(packView(lg+r.failurePenalty(now, l), lg))
+	lg = r.mean.ObserveLog2(lg, x, now, l.mean, target)
+	peak := r.peak.Above(lg, now, l.peak)
+	r.setView(newView(max(lg, peak-peakExcess), r.failurePenalty(now, l), peak)) // as in estimate
 	if l.needs&NeedEstimator != 0 {
 		r.observeOwn(x, now)
 	}

@@ -33,3 +33,7 @@ func mix(r uint64) uint64 {
 	r = (r ^ r>>27) * 0x94d049bb133111eb
 	return r ^ r>>31
 }
+
+// step returns the next of a cheaper sequence, of which only the upper half is good:
+// a linear congruential generator with Knuth's multiplier.
+func step(r uint64) uint64 { return r*6364136223846793005 + 1442695040888963407 }

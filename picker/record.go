@@ -21,7 +21,7 @@ type Record struct {
 	picks   atomic.Uint64 // other work, begun
 	dones   atomic.Uint64 // other work, ended
 	view    atomic.Uint64 // the signal Latency's estimate as of the last result or sweep
-	epoch   atomic.Uint32 // ejection epoch
+	epoch   atomic.Uint32 // ejection epoch; raised by what ejects, which is to come
 	marks   atomic.Uint32 // see the constants
 	aged    atomic.Uint64 // work in age, ended
 	mean    ewma.LogMean
@@ -43,10 +43,11 @@ type Record struct {
 
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
+	sweptPicks uint64
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [64]byte // to a multiple of two lines, which processors fetch together
+	_          [56]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (
@@ -55,6 +56,7 @@ const (
 	markLeaked               // leaked and leakBefore count
 	markAvoided              // avoidUntil may lie ahead
 	markRamp                 // rampFrom may be recent
+	markLate                 // joined others that had samples already
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as

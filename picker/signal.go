@@ -10,11 +10,24 @@ import (
 type Signal interface {
 	// Cost returns what sending a request to r at instant now would cost, in Q16 log2
 	// (65536 is twice as much); lower is better. It is called several times per
-	// request and concurrently, and must not block or allocate. The policy subtracts
-	// log2 of the weight itself.
+	// request and concurrently, and must not block or allocate. Policies take account
+	// of weights themselves; see [CountsInFlight].
 	Cost(r *Record, now int64) int64
 	// Needs says what has to be learnt for it.
 	Needs() Need
+}
+
+// CountsInFlight is a Signal whose cost contains log2(requests in flight + 1), as that of
+// all built-in ones but LoadTable does. A policy that draws endpoints in proportion to
+// weight w then takes k/w + 1 for the k + 1 in it: the wait in a queue with w
+// servers. The draw has given idle endpoints their shares already, and (k + 1)/w would
+// leave the light ones without any until the heavy ones are busy. For signals that do
+// not say so, such a policy leaves all to the draw. A policy that looks at all endpoints
+// divides by w, which is then a speed, for any signal.
+type CountsInFlight interface {
+	Signal
+	// CountsInFlight does nothing.
+	CountsInFlight()
 }
 
 // BuiltinSignal is a Signal of this package. The zero value is InFlight.
@@ -59,6 +72,9 @@ func (b BuiltinSignal) Needs() Need {
 	return NeedLatency | NeedAge | NeedSuccess | NeedRamp
 }
 
+// CountsInFlight implements CountsInFlight.
+func (BuiltinSignal) CountsInFlight() {}
+
 // Cost implements Signal.
 func (b BuiltinSignal) Cost(r *Record, now int64) int64 {
 	if b == InFlight {
@@ -86,7 +102,8 @@ const peakExcess = 5 << 16
 func (r *Record) estimate(b BuiltinSignal, now int64, l *learning) (lg int64, known bool) {
 	switch b {
 	case PeakHold:
-		return r.peak.Log2(now, l.peak)
+		lg, known = r.peak.Log2(now, l.peak)
+		return max(lg, 0), known // decayed below a nanosecond, sums would go wrong
 	case LogMean:
 		return r.mean.Log2(now, l.mean, r.shared.median.Load())
 	}

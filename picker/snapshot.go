@@ -2,6 +2,7 @@ package picker
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 )
@@ -32,8 +33,9 @@ type Policy interface {
 
 // Picker chooses among the available endpoints of a snapshot.
 type Picker interface {
-	// Pick returns the member index of the choice. It is called concurrently, on every
-	// request, and must not block or allocate. s has at least one available endpoint.
+	// Pick returns the member index of the choice, one of s.At(0) to s.At(s.Len()-1). It is
+	// called concurrently, on every request, and must not block or allocate. s has at
+	// least one available endpoint. A pick outside the list becomes an error.
 	// now is the instant of the request, 0 if the policy needs nothing that has
 	// time in it. Request.Avoid may be ignored: the caller tries again.
 	Pick(s *Snapshot, r Request, now int64) int
@@ -156,8 +158,11 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		return Pick{}, 0, ErrNoneReady
 	}
 	i := s.picker.Pick(s, r, now)
-	if len(r.Avoid) > 0 && r.avoids(s.records[i]) {
+	if len(r.Avoid) > 0 && uint(i) < uint(len(s.records)) && r.avoids(s.records[i]) {
 		i = s.pickElsewhere(r, now, i)
+	}
+	if uint(i) >= uint(len(s.records)) {
+		return Pick{}, 0, fmt.Errorf("picker: the policy chose member %d, want 0 to %d", i, len(s.records)-1)
 	}
 	rec := s.records[i]
 	switch {
@@ -179,7 +184,7 @@ const avoidTries = 4
 // else the first from a random position; i itself if there is none.
 func (s *Snapshot) pickElsewhere(r Request, now int64, i int) int {
 	for range avoidTries {
-		if j := s.picker.Pick(s, r, now); !r.avoids(s.records[j]) {
+		if j := s.picker.Pick(s, r, now); uint(j) < uint(len(s.records)) && !r.avoids(s.records[j]) {
 			return j
 		}
 	}

@@ -27,7 +27,9 @@ func (g *Registry) Sweep(now int64) {
 			continue
 		}
 		members++
-		picks += r.Picks()
+		n := r.Picks()
+		picks += n - r.sweptPicks
+		r.sweptPicks = n
 		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
 			lgs = append(lgs, lg)
 		}
@@ -54,28 +56,20 @@ func (g *Registry) Sweep(now int64) {
 	g.shared.swept.Store(now)
 }
 
-// pace measures the time between picks and derives the unit of time constants:
-// an eighth of the time between two samples of one endpoint, ten latencies, and at
-// least a second.
+// pace measures the time between picks, of which there were that many since the last
+// sweep, and derives the unit of time constants: an eighth of the time between two samples
+// of one endpoint, ten latencies, and at least a second.
 func (g *Registry) pace(now int64, picks uint64, members int) {
-	elapsed := float64(now - g.sweptAt)
-	if elapsed <= 0 {
-		return
-	}
-	// Records come and go with their counts: a sum that fell says nothing.
-	if n := float64(picks) - float64(g.sweptPicks); n > 0 {
+	if elapsed := float64(now - g.sweptAt); picks > 0 && elapsed > 0 {
 		// What the mean over the picks since would be if each had the weight 0.02.
-		w := 1 - math.Pow(1-0.02, n)
+		w := 1 - math.Pow(1-0.02, float64(picks))
 		if g.gap == 0 {
 			w = 1
 		}
-		g.gap += (elapsed/n - g.gap) * w
-		g.sweptAt = now
-	} else if n < 0 {
+		g.gap += (elapsed/float64(picks) - g.gap) * w
 		g.sweptAt = now
 	}
-	g.sweptPicks = picks
-	unit := time.Duration(float64(members) * max(g.gap, 0) / 8)
+	unit := time.Duration(float64(members) * g.gap / 8)
 	if m := g.shared.median.Load(); m != ewma.NoTarget {
 		unit = max(unit, 10*time.Duration(ewma.Exp2(min(m, 50<<16))))
 	}

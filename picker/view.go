@@ -2,29 +2,37 @@ package picker
 
 import "github.com/evenkeel/evenkeel/ewma"
 
-// A record's view is what the signal Latency says of it apart from requests in flight:
-// the cost (latency estimate and penalty for failures) in the upper half, the estimate
-// alone in the lower half, both in Q16; 0 while there is no sample. A result
-// refreshes it, and so does the sweep, since estimates fade with time constants of
-// ten seconds and more. So a comparison reads one word instead of three and
-// computes no decay. Counts in flight and hints are never part of it: decisions on old
-// ones herd.
+// A view is what a record's estimates and failures amount to, apart from requests in
+// flight: the cost (latency estimate and penalty for failures) in the upper 32 bits, in
+// Q16; the estimate alone, and the age from which unanswered requests count, in 16
+// bits each, in Q10; 0 while there is no sample. A result refreshes it, and so does the
+// sweep, since estimates fade with time constants of ten seconds and more. So
+// a comparison reads one word instead of three and computes no decay. Counts in flight
+// and hints are never part of it: decisions on old ones herd.
 //
 // Two results at once may leave it without one of theirs until the next.
+type view uint64
 
-func packView(cost, lg int64) uint64 {
-	return uint64(uint32(int32(min(cost, 1<<31-1))))<<32 | uint64(uint32(max(lg, 1)))
+// newView returns the view of an estimate lg with a penalty for failures. Requests
+// count by their age when it exceeds gate, which is not below lg.
+func newView(lg, penalty, gate int64) view {
+	return view(uint64(uint32(min(lg+penalty, 1<<31-1)))<<32 | uint64(viewLog(lg))<<16 | uint64(viewLog(max(lg, gate))))
 }
 
-func unpackView(v uint64) (cost, lg int64) { return int64(v) >> 32, int64(uint32(v)) }
+// viewLog is a logarithm in Q10, at least 1 so that no view of a sample is 0.
+func viewLog(lg int64) uint16 { return uint16(min(max(lg>>6, 1), 1<<16-1)) }
 
-// seen returns the view from what is known at instant now.
-func (r *Record) seen(now int64, l *learning) uint64 {
+func (v view) cost() int64     { return int64(v >> 32) }
+func (v view) estimate() int64 { return int64(v>>16&(1<<16-1)) << 6 }
+func (v view) gate() int64     { return int64(v&(1<<16-1)) << 6 }
+
+// see returns the view at instant now.
+func (r *Record) see(now int64, l *learning) view {
 	lg, known := r.estimate(Latency, now, l)
 	if !known {
 		return 0
 	}
-	return packView(lg+r.failurePenalty(now, l), lg)
+	return newView(lg, r.failurePenalty(now, l), r.peak.Above(0, now, l.peak))
 }
 
 // failurePenalty is the cost of failures at instant now.
@@ -35,56 +43,65 @@ func (r *Record) failurePenalty(now int64, l *learning) int64 {
 	return min(failureFactor*r.success.PenaltyLog2(now, l.success), maxPenalty)
 }
 
-// refreshView takes a result into the view.
-func (r *Record) refreshView(now int64, l *learning) { r.setView(r.seen(now, l)) }
-
-func (r *Record) setView(v uint64) {
-	if v != r.view.Load() {
-		r.view.Store(v)
+// setView stores v, unless all that changes is a gate that has decayed a little: a peak
+// falls all the time, and a write per result for that would cost as much as the rest.
+func (r *Record) setView(v view) {
+	old := view(r.view.Load())
+	if d := old.gate() - v.gate(); old>>16 == v>>16 && d >= 0 && d < gateStep {
+		return
 	}
+	r.view.Store(uint64(v))
 }
+
+// gateStep is how far a gate may be behind, a sixteenth of a doubling.
+const gateStep = 1 << 12
 
 // fadeView lets time pass in the view, unless a result comes in between.
 func (r *Record) fadeView(now int64, l *learning) {
 	old := r.view.Load()
-	if v := r.seen(now, l); v != old {
-		r.view.CompareAndSwap(old, v)
+	if v := r.see(now, l); uint64(v) != old {
+		r.view.CompareAndSwap(old, uint64(v))
 	}
 }
 
 // wait is the cost of one more request by the signal Latency.
 func (r *Record) wait(now int64, l *learning) int64 {
 	aging := r.age.Look()
-	v := r.view.Load()
+	v := view(r.view.Load())
 	marks := r.marks.Load()
 	k := r.openWith(aging)
 	if v == 0 || marks&(markLeaked|markAvoided|markRamp) != 0 {
 		return r.waitInDetail(v, aging, k, marks, now, l)
 	}
-	cost, lg := unpackView(v)
-	if aging.Count() != 0 && aging.MayExceed(lg, now) {
-		if a, ok := r.ageOf(aging, marks, now); ok && a > lg {
-			cost += a - lg
-		}
+	cost := v.cost() + countLog2(k)
+	if !aging.Empty() && aging.MayExceed(v.gate(), now) {
+		cost += r.overdue(v, aging, marks, now)
 	}
-	return cost + countLog2(k)
+	return cost
+}
+
+// overdue is how much longer than the estimate unanswered requests have been waiting, in
+// Q16, if they have waited for longer than the endpoint's own peak. Up to there
+// waiting says nothing: the mean age of exponential work exceeds its log-mean.
+func (r *Record) overdue(v view, aging ewma.AgeView, marks uint32, now int64) int64 {
+	if a, ok := r.ageOf(aging, marks, now); ok && a > v.gate() {
+		return a - v.estimate()
+	}
+	return 0
 }
 
 // waitInDetail is wait for endpoints without samples, with leaks or with hints.
-func (r *Record) waitInDetail(v uint64, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning) int64 {
+func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning) int64 {
 	if marks&markLeaked != 0 {
 		k = max(k-r.leaked.Load(), 0)
 	}
-	cost, lg := unpackView(v)
+	var extra int64
 	if v == 0 {
-		var extra int64
+		var lg int64
 		lg, extra = r.coldCost(k, now, l)
-		cost = lg + extra + r.failurePenalty(now, l)
+		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
-	if a, ok := r.ageOf(aging, marks, now); ok && a > lg {
-		cost += a - lg
-	}
-	cost += countLog2(k)
+	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
 	if marks&(markAvoided|markRamp) != 0 {
 		return r.cautious(cost, now, l)
 	}

@@ -23,11 +23,18 @@ const (
 	rampUnits  = 10
 	rampLeast  = 10
 	threeTimes = 103872 // log2(3) in Q16
+	// mostPriorFall is how far the assumed latency of an untried endpoint falls.
+	mostPriorFall = 4 << 16
+	// failedOnly stands in for the latency of an endpoint that has only failed, while
+	// nothing is known of anybody: 2^36 ns, about a minute.
+	failedOnly = 36 << 16
 )
 
 // prior returns what is assumed of an endpoint without samples: the median or mean of
-// the others, falling since it joined by half an e-fold in 60 units. Never 0, which
-// would flood it, and never a fixed large number, which would starve it.
+// the others. Until it has answered in any way, it falls by half an e-fold in 60 units
+// since the endpoint joined, so that one that a stale or unlucky prior hides is tried
+// at last; by four bits at most, as it must not outweigh what is known of others.
+// Never 0, which would flood it, and never a fixed large number, which would starve it.
 func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	m := r.shared.median.Load()
 	if l.needs&NeedMeanPrior != 0 {
@@ -36,15 +43,19 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	if m == ewma.NoTarget {
 		return 0, false
 	}
-	return m - l.priorFall.Loss(now-r.joined), true
+	if r.marks.Load()&markAnswered != 0 {
+		return m, true
+	}
+	return max(m-min(l.priorFall.Loss(now-r.joined), mostPriorFall), 0), true
 }
 
 // expectedWait returns the cost of one more request for an estimate lg of its latency,
 // if known, that is not in the record's view.
 func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int64 {
-	var v uint64
+	var v view
 	if known {
-		v = packView(lg+r.failurePenalty(now, l), lg)
+		lg = max(lg, 0)
+		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
 	aging := r.age.Look()
 	return r.waitInDetail(v, aging, r.openWith(aging), r.marks.Load(), now, l)
@@ -53,10 +64,15 @@ func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int6
 // coldCost is the latency assumed of an endpoint that has no sample, and the extra
 // cost of a request while it is on probation: until something came back, one request
 // in flight is enough to find out, unless it has been out for three times what it
-// should take. While nobody has a sample all are equal and nobody is on probation.
+// should take. While nobody has a sample all are equal and nobody is on probation;
+// one that has only failed so far is then behind all that have not.
 func (r *Record) coldCost(k, now int64, l *learning) (lg, extra int64) {
 	lg, ok := r.prior(now, l)
-	if !ok || k == 0 || r.marks.Load()&markAnswered != 0 {
+	answered := r.marks.Load()&markAnswered != 0
+	switch {
+	case !ok && answered:
+		return failedOnly, 0
+	case !ok || k == 0 || answered:
 		return lg, 0
 	}
 	if a, ok := r.AgeLog2(now); ok && a > r.shared.median.Load()+threeTimes {
