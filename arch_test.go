@@ -25,7 +25,7 @@ var importArrows = map[string][]string{
 	"ewma":            {},
 	"picker":          {"ewma"},
 	".":               {"picker", "ewma"},
-	"internal/config": {".", "picker"},
+	"internal/config": {".", "picker", "ewma"},
 
 	// Adapters differ in transport only and never import each other.
 	"grpcbalancer": {".", "picker", "internal/config"},

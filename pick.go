@@ -7,8 +7,8 @@ import (
 )
 
 // Pick is one request on one endpoint, from the choice to Done. It is a small value:
-// keep it in a variable and call its methods on that; a copy does not know of calls
-// on the original. Its methods must not be called concurrently with each other. It
+// keep it in a variable and call its methods on that. A copy does not know of calls on the
+// original, so that Done on both takes the request out twice. Its methods must not be called concurrently with each other. It
 // stays valid after updates and after Close.
 type Pick[T any] struct {
 	pick   picker.Pick
@@ -70,8 +70,24 @@ func (k *Pick[T]) FirstByteAt(t time.Time) {
 	}
 }
 
+// Answered says that an answer has begun whose outcome is r already, while the request is
+// in flight until Done. See [picker.Pick.Answered].
+func (k *Pick[T]) Answered(r Result) {
+	if k.pick.Learns() {
+		k.pick.Answered(k.pool.now(), r)
+	}
+}
+
+// AnsweredAt is Answered at instant t.
+func (k *Pick[T]) AnsweredAt(t time.Time, r Result) {
+	if k.pool != nil {
+		k.pick.Answered(k.pool.instant(t), r)
+	}
+}
+
 // Done ends the request: it leaves the in-flight count, and r teaches the pool. A
-// second call does nothing.
+// second call does nothing. A request that is never Done counts in flight, so that its
+// endpoint gets less and less, until [picker.LeakAfter]; [Stats] shows it as Leaked then.
 func (k *Pick[T]) Done(r Result) {
 	var now int64
 	if k.pick.Learns() {

@@ -52,6 +52,17 @@ const (
 	NotReady
 )
 
+// String returns the state's name.
+func (s State) String() string {
+	switch s {
+	case Ready:
+		return "ready"
+	case NotReady:
+		return "not ready"
+	}
+	return "invalid"
+}
+
 // StateChange is one member's new state.
 type StateChange struct {
 	// ID names the member.
@@ -77,6 +88,7 @@ type Pool[T any] struct {
 	mu       sync.Mutex
 	closed   bool
 	config   Config
+	changed  int64 // instant of the last new list
 	registry *picker.Registry
 	members  *picker.Members
 	handles  []T
@@ -139,10 +151,15 @@ func (p *Pool[T]) UpdateAt(t time.Time, members []Member[T]) error {
 	if p.same(list, members) {
 		return nil
 	}
-	built, err := p.registry.Members(list, p.instant(t))
+	now := p.instant(t)
+	built, err := p.registry.Members(list, now)
 	if err != nil {
 		return err
 	}
+	if now > p.sweepDue.Load() { // lists that come and go leave records behind
+		p.sweep(now)
+	}
+	p.changed = now
 	handles := make([]T, len(members))
 	states := make([]State, len(members))
 	index := make(map[string]int, len(members))
@@ -224,7 +241,8 @@ func (p *Pool[T]) publish() {
 }
 
 // SetState says whether the member with that ID may be picked, from the next pick
-// on. It returns whether there is such a member.
+// on. It returns whether there is such a member. Values that are no State count as
+// NotReady.
 func (p *Pool[T]) SetState(id string, s State) bool {
 	return p.SetStates([]StateChange{{ID: id, State: s}}) == 1
 }

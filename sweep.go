@@ -6,19 +6,25 @@ const (
 	// sweepEvery is the time between two sweeps: estimates that go by the pool's
 	// median need it no fresher than a second.
 	sweepEvery = time.Second
+	// sweepSoon is the time to the first sweep after the list has changed. From there the
+	// time doubles, as what the newcomers show settles.
+	sweepSoon = 10 * time.Millisecond
 	// sweepGrace is how long a sweep may be overdue before a pick does it.
 	sweepGrace = time.Second
 )
 
 // Sweep does the housekeeping that is due at instant t (see [picker.Registry.Sweep])
-// and returns when to call it again. The owner calls it about once a second; if
-// nobody does, one pick in a while pays for it and [Stats].LateSweeps counts that.
-// Calling it more often does no harm.
+// and returns when to call it again: in a second, and sooner when endpoints have come
+// lately. The owner calls it then, or at least about once a second; if nobody does,
+// one pick in a while pays for it and [Stats].LateSweeps counts that (picks of policies
+// that need no time do not, and need no sweep either). Calling it more often does
+// no harm.
 func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sweep(p.instant(t))
-	return t.Add(sweepEvery)
+	now := p.instant(t)
+	p.sweep(now)
+	return t.Add(min(max(time.Duration(now-p.changed), sweepSoon), sweepEvery))
 }
 
 // sweep does the work at instant now. mu is held.

@@ -3,6 +3,7 @@ package picker
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/evenkeel/evenkeel/ewma"
 )
@@ -39,6 +40,14 @@ func (w Weight) Value() float64 {
 
 // IsSet reports whether the weight was given explicitly.
 func (w Weight) IsSet() bool { return w.set }
+
+// String returns the weight as a number, or "absent".
+func (w Weight) String() string {
+	if !w.set {
+		return "absent"
+	}
+	return strconv.FormatFloat(w.value, 'g', -1, 64)
+}
 
 func (w Weight) validate(field string) error {
 	v := w.Value()

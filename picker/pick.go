@@ -220,10 +220,11 @@ func (r *Record) stampDone(now int64) {
 func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
 	target := r.shared.median.Load()
-	if target == ewma.NoTarget {
-		// The first sample of all: what others are taken for until the sweep knows better.
-		r.shared.median.CompareAndSwap(ewma.NoTarget, lg)
-		r.shared.mean.CompareAndSwap(ewma.NoTarget, lg)
+	if target == ewma.NoTarget || lg < target && r.shared.swept.Load() == 0 {
+		// Before the first sweep others are taken for as good as the best answer, so
+		// that all of them are tried.
+		r.shared.median.CompareAndSwap(target, lg)
+		r.shared.mean.Store(lg)
 	}
 	r.peak.ObserveLog2(lg, now, l.peak)
 	lg = r.mean.ObserveLog2(lg, x, now, l.mean, target)

@@ -39,6 +39,19 @@ const (
 	UnknownKind
 )
 
+// String returns the kind's name.
+func (k Kind) String() string {
+	switch k {
+	case Unary:
+		return "unary"
+	case Stream:
+		return "stream"
+	case UnknownKind:
+		return "unknown"
+	}
+	return "invalid"
+}
+
 // UnknownKindCutoff is the duration above which a request of [UnknownKind] is taken
 // for a stream. Unary calls have deadlines below it almost everywhere.
 const UnknownKindCutoff = 10 * time.Second

@@ -53,7 +53,7 @@ func (g *Registry) Sweep(now int64) {
 			r.fadeView(now, l)
 		}
 	}
-	g.shared.swept.Store(now)
+	g.shared.swept.Store(max(now, 1))
 }
 
 // pace measures the time between picks, of which there were that many since the last

@@ -69,6 +69,27 @@ func number[T any](name string, of func(*T) *float64) field[T] {
 	}, "a number", func(n float64) any { return n })
 }
 
+// optional is a field with a number for which absent and 0 differ.
+func optional[T any](name string, of func(*T) **float64) field[T] {
+	return field[T]{
+		name: name,
+		read: func(d *decoder, at string, raw json.RawMessage, into *T) {
+			n, err := strconv.ParseFloat(string(raw), 64)
+			if err != nil {
+				d.wrong(at, raw, "a number")
+				return
+			}
+			*of(into) = &n
+		},
+		write: func(from *T) (any, error) {
+			if p := *of(from); p != nil {
+				return *p, nil
+			}
+			return nil, nil
+		},
+	}
+}
+
 // boolean is a field that is true or false.
 func boolean[T any](name string, of func(*T) *bool) field[T] {
 	return scalar(name, of, func(raw json.RawMessage) (b, ok bool) {
