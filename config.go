@@ -41,8 +41,9 @@ const (
 // Config says how a pool balances. The zero Config is the documented default. It is
 // a value: copy it freely, and do not change what it points to once it is in use.
 type Config struct {
-	// Policy chooses the endpoint of each request. nil means picker.P2C{}: the better
-	// of two random endpoints by latency, requests in flight and success.
+	// Policy chooses the endpoint of each request. nil means [picker.Adaptive]: the one of
+	// five endpoints with the shortest expected wait, by latency, requests in flight
+	// and success.
 	Policy Policy
 }
 
@@ -57,7 +58,7 @@ func (c Config) Validate() error {
 
 func (c Config) policy() Policy {
 	if c.Policy == nil {
-		return picker.P2C{}
+		return picker.Adaptive{}
 	}
 	return c.Policy
 }

@@ -14,14 +14,15 @@ import (
 // to be fast from drawing everything. Up to five endpoints are all compared.
 //
 // The expected wait is the signal [Latency]'s: an average that remembers, peaks only
-// where something is badly wrong, the age of unanswered requests only beyond both,
-// requests in flight, and failures as a score of their own. All of its time
-// constants are multiples of a unit that follows the pace of requests, so that there is
-// nothing to tune. An endpoint that has not answered yet is taken for average, and gets
+// where something is badly wrong, the age of unanswered requests only beyond the
+// endpoint's own peak, requests in flight, and failures as a score of their own. All of
+// its time constants are multiples of a unit that follows the pace of requests, so that
+// there is nothing to tune. An endpoint that has not answered yet is taken for average, and gets
 // one request until it has.
 //
-// It needs a sweep about once a second (evenkeel.Pool sees to that). Where it comes from,
-// and what else was tried, is in docs/default.md.
+// It needs a sweep about once a second (evenkeel.Pool sees to that), which rebuilds the
+// table that the second kind is drawn from. A pick compares five endpoints, whatever
+// their number.
 type Adaptive struct{}
 
 // Validate returns nil: there is nothing to set.

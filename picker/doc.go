@@ -18,7 +18,7 @@
 //	RoundRobin                 nothing             O(1)              as good as one         a slow or failing endpoint gets a full share
 //	Random                     nothing             O(1)              as good as one         the same, and uneven by chance
 //	WeightedRoundRobin, EDF    weights             O(1); O(log n)¹   as good as one         weights that are wrong, or that change too late
-//	SmoothWeightedRoundRobin   weights             O(n)¹             as good as one         the same
+//	SmoothWeightedRoundRobin   weights             O(n)¹             start in step          the same
 //	WeightedRandom             weights             O(1)              as good as one         the same, and uneven by chance
 //	WeightedLeastRequest       weights, in flight  O(log n)¹         counts thin out        a busy endpoint is looked at only when its turn comes
 //	Least, InFlight            in flight           O(n)              counts thin out        failing fast looks idle: over half of all requests
