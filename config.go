@@ -2,6 +2,8 @@ package evenkeel
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -50,7 +52,11 @@ type Config struct {
 // Validate reports every problem of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var problems []error
-	if c.Policy != nil {
+	switch v := reflect.ValueOf(c.Policy); {
+	case c.Policy == nil:
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		problems = append(problems, fmt.Errorf("evenkeel: Config.Policy is a nil %T, want a policy or no value", c.Policy))
+	default:
 		problems = append(problems, c.Policy.Validate())
 	}
 	return errors.Join(problems...)

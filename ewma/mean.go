@@ -154,3 +154,13 @@ func (m *LogMean) Log2(now int64, p LogMeanParams, target int64) (lg int64, ok b
 	lg, _, last := unpackMean(w)
 	return p.faded(lg, p.gap(meanTicks(now), last), target), true
 }
+
+// Settle is [Peak.Settle].
+func (m *LogMean) Settle(now int64) {
+	ticks := meanTicks(now)
+	for w := m.w.Load(); int64(w&meanMaxTicks) > ticks; w = m.w.Load() {
+		if m.w.CompareAndSwap(w, w&^meanMaxTicks|uint64(ticks)) {
+			return
+		}
+	}
+}

@@ -78,3 +78,15 @@ func (p *Peak) Above(floor, now int64, d Decay) int64 {
 	}
 	return max(lg-d.loss(ticksOf(now)-ticks), floor)
 }
+
+// Settle takes a sample whose instant lies after now for one taken now. Call it now and
+// then where the clock may step back: until it is there again, nothing would fade.
+func (p *Peak) Settle(now int64) {
+	ticks := ticksOf(now)
+	for w := p.w.Load(); int64(w&maxTicks) > ticks; w = p.w.Load() {
+		lg, _ := unpackPeak(w)
+		if p.w.CompareAndSwap(w, packPeak(lg, ticks)) {
+			return
+		}
+	}
+}

@@ -160,3 +160,13 @@ func (s *Success) PenaltyLog2(now int64, p SuccessParams) int64 {
 	}
 	return 30<<16 - Log2(1<<30-min(e, 1<<30))
 }
+
+// Settle is [Peak.Settle].
+func (s *Success) Settle(now int64) {
+	ticks := successTicks(now)
+	for w := s.w.Load(); int64(w&successMaxTicks) > ticks; w = s.w.Load() {
+		if s.w.CompareAndSwap(w, w&^successMaxTicks|uint64(ticks)) {
+			return
+		}
+	}
+}

@@ -91,11 +91,11 @@ func Validate(list []Endpoint) error {
 		if e.ID == "" {
 			add(fmt.Errorf("picker: endpoint %d: ID is empty, want a unique name", i))
 		} else if first, dup := seen[e.ID]; dup {
-			add(fmt.Errorf("picker: endpoint %d: ID %q is that of endpoint %d, want a unique name", i, e.ID, first))
+			add(fmt.Errorf("picker: endpoint %d: ID %q is that of endpoint %d, want a unique name", i, clip(e.ID), first))
 		} else {
 			seen[e.ID] = i
 		}
-		if err := e.Weight.validate(fmt.Sprintf("endpoint %d (%q): Weight", i, e.ID)); err != nil {
+		if err := e.Weight.validate(fmt.Sprintf("endpoint %d (%q): Weight", i, clip(e.ID))); err != nil {
 			add(err)
 		}
 	}
@@ -103,6 +103,15 @@ func Validate(list []Endpoint) error {
 		problems = append(problems, fmt.Errorf("picker: and %d more problems in the list", more))
 	}
 	return errors.Join(problems...)
+}
+
+// clip shortens an ID for an error text.
+func clip(id string) string {
+	const most = 100
+	if len(id) <= most {
+		return id
+	}
+	return id[:most] + "…"
 }
 
 // weightLog2 is log2 of a positive weight in Q16. It uses the table that counts in

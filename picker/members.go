@@ -81,7 +81,7 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 		if r == nil {
 			// One allocation each: in a slab, the runtime's header would shift the
 			// records off their cache lines.
-			r = &Record{id: e.ID, shared: g.shared, joined: now}
+			r = &Record{id: e.ID, shared: g.shared}
 			r.lastDone.Store(now)
 			if g.shared.median.Load() != ewma.NoTarget {
 				r.marks.Store(markLate)

@@ -78,9 +78,13 @@ func (p *Pick) FirstByte(now int64) {
 	l := rec.shared.learning.Load()
 	rec.answered(now, l)
 	if l.needs&(NeedLatency|NeedEstimator) != 0 {
-		rec.observe(now-p.start, now, l)
+		rec.observe(p.elapsed(now), now, l)
 	}
 }
+
+// elapsed is how long the request has taken, within the limit of gaps: more is a clock
+// that stepped.
+func (p *Pick) elapsed(now int64) int64 { return min(max(now-p.start, 0), int64(ewma.MaxGap)) }
 
 // stopAging notes the first byte: from there on waiting is the caller's.
 func (p *Pick) stopAging() {
@@ -133,7 +137,11 @@ func (p *Pick) Done(now int64, r Result) {
 	if rec == nil {
 		return
 	}
-	if r.Outcome != Unknown && p.learns() && (p.flags&flagTaught == 0 || p.endedBadly(r.Outcome)) {
+	switch {
+	case !p.learns():
+	case r.Outcome == Unknown:
+		rec.stampDone(now)
+	case p.flags&flagTaught == 0 || p.endedBadly(r.Outcome):
 		p.learn(now, r)
 	}
 	p.rec = nil
@@ -147,7 +155,17 @@ func (p *Pick) Done(now int64, r Result) {
 		rec.streams.Add(-1)
 	}
 	if rec.marks.Load()&markLeaked != 0 && p.start < rec.leakBefore.Load() {
-		rec.leaked.Add(-1) // it came back after all
+		rec.unleak()
+	}
+}
+
+// unleak accounts for the end of a request that was no longer believed in flight.
+func (r *Record) unleak() {
+	for {
+		n := r.leaked.Load()
+		if n <= 0 || r.leaked.CompareAndSwap(n, n-1) {
+			return
+		}
 	}
 }
 
@@ -160,7 +178,7 @@ func (p *Pick) endedBadly(o Outcome) bool {
 func (p *Pick) learn(now int64, r Result) {
 	rec := p.rec
 	l := rec.shared.learning.Load()
-	elapsed := now - p.start
+	elapsed := p.elapsed(now)
 	sample := l.needs&(NeedLatency|NeedEstimator) != 0 && p.flags&(flagFirstByte|flagStream) == 0 &&
 		(p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
 	if rec.marks.Load()&^markLate != markAnswered {

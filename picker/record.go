@@ -29,7 +29,7 @@ type Record struct {
 
 	// Read when a request ends, if a mark says so, or rarely.
 	peak       ewma.Peak
-	lastDone   atomic.Int64 // instant of the last Done, within lastDoneGrain; markMixed
+	lastDone   atomic.Int64 // instant of the last Done within lastDoneGrain, while markMixed or without samples
 	leaked     atomic.Int64 // work no longer believed in flight; markLeaked
 	leakBefore atomic.Int64 // work that began earlier is the leaked one; markLeaked
 	avoidUntil atomic.Int64 // instant; markAvoided
@@ -38,7 +38,6 @@ type Record struct {
 	shared     *shared      // set at construction
 
 	id        string                       // set at construction
-	joined    int64                        // set at construction
 	estimator atomic.Pointer[ownEstimator] // the signal's own, if it has any
 
 	// Guarded by the Registry's owner.
@@ -47,7 +46,7 @@ type Record struct {
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [56]byte // to a multiple of two lines, which processors fetch together
+	_          [64]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (
@@ -83,7 +82,8 @@ func (r *Record) open() int64 { return r.openWith(r.age.Look()) }
 // since a first byte moves work from age to picks.
 func (r *Record) openWith(aging ewma.AgeView) int64 {
 	d := r.dones.Load() // before picks, which can only have grown since
-	return int64(aging.Count()) + int64(r.picks.Load()-d)
+	// Below 0 only after a Done too many, on a copy of a Pick.
+	return int64(aging.Count()) + max(int64(r.picks.Load()-d), 0)
 }
 
 // ended returns the number of requests that are done.

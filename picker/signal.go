@@ -2,6 +2,7 @@ package picker
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/evenkeel/evenkeel/ewma"
 )
@@ -117,6 +118,9 @@ func (r *Record) estimate(b BuiltinSignal, now int64, l *learning) (lg int64, kn
 func validateSignal(policy string, s Signal) error {
 	if b, ok := s.(BuiltinSignal); ok && int(b) >= len(builtinNames) {
 		return fmt.Errorf("picker: %s.Signal is %d, want InFlight, Latency, PeakHold or LogMean", policy, b)
+	}
+	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("picker: %s.Signal is a nil %T, want a signal or no value", policy, s)
 	}
 	if v, ok := s.(interface{ Validate() error }); ok {
 		return v.Validate()

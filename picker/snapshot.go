@@ -70,13 +70,14 @@ type Snapshot struct {
 	needs   Need
 	rand    func() uint64 // nil: the runtime's
 	members *Members
+	shared  *shared
 }
 
 // NewSnapshot returns a snapshot of m in which the members whose indices available
 // lists, in ascending order, may be picked; nil means all. Drained members are
 // left out in either case. The slice is not kept. policy is the one that built p.
 func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
-	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), rand: m.shared.rand}
+	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), rand: m.shared.rand, shared: m.shared}
 	keep := make([]int32, 0, len(m.records))
 	if available == nil {
 		for i := range m.records {
@@ -168,7 +169,9 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 	switch {
 	case s.needs == 0 && r.Kind != Stream:
 		rec.picks.Add(1)
-		return Pick{rec: rec, start: now}, i, nil
+		// Without a clock the last sweep is the best guess of when the request began:
+		// enough to tell it from those that were given up before.
+		return Pick{rec: rec, start: max(now, s.shared.swept.Load())}, i, nil
 	case s.needs&NeedAge != 0 && r.Kind == Unary: // the common case of begin
 		rec.age.Start(now)
 		return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: flagLearn | flagAging}, i, nil

@@ -12,7 +12,7 @@ import (
 // it takes the median latency of the members, from which cold endpoints start; it
 // stops believing requests in flight on endpoints that have finished none for
 // [LeakAfter] and hold no stream; and it forgets endpoints that were removed longer
-// than [Tombstone] ago. It costs O(n) and should run about once a second.
+// than [Tombstone] ago and have nothing in flight. It costs O(n) and should run about once a second.
 func (g *Registry) Sweep(now int64) {
 	l := g.shared.learning.Load()
 	target := g.shared.median.Load()
@@ -20,12 +20,15 @@ func (g *Registry) Sweep(now int64) {
 	var picks uint64
 	members := 0
 	for id, r := range g.records {
+		r.disbelieve(now)
 		if !r.member {
-			if now-r.removedAt >= int64(Tombstone) {
+			// Long streams of a former member are counted should it return.
+			if now-r.removedAt >= int64(Tombstone) && r.InFlight() == 0 {
 				delete(g.records, id)
 			}
 			continue
 		}
+		r.settle(now)
 		members++
 		n := r.Picks()
 		picks += n - r.sweptPicks
@@ -33,7 +36,6 @@ func (g *Registry) Sweep(now int64) {
 		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
 			lgs = append(lgs, lg)
 		}
-		r.disbelieve(now)
 		r.forgetHint(now, rampUnits*l.unit)
 	}
 	g.scratch = lgs
@@ -99,13 +101,27 @@ func (r *Record) unmark(m uint32, stands func() bool) {
 	}
 }
 
+// settle takes instants that lie ahead, from a clock that has since stepped back, for now:
+// nothing would fade until the clock is there again.
+func (r *Record) settle(now int64) {
+	r.peak.Settle(now)
+	r.mean.Settle(now)
+	r.success.Settle(now)
+	if r.lastDone.Load() > now {
+		r.lastDone.Store(now)
+	}
+	if limit := now + int64(2*avoidMax); r.avoidUntil.Load() > limit {
+		r.avoidUntil.Store(limit)
+	}
+}
+
 // disbelieve applies the rule for picks that were never done.
 func (r *Record) disbelieve(now int64) {
 	ended, open := r.ended(), r.open()
 	if r.leaked.Load() > open { // a Done crossed an earlier sweep
 		r.leaked.Store(max(open, 0))
 	}
-	if r.leaked.Load() == 0 && r.marks.Load()&markLeaked != 0 {
+	if r.leaked.Load() <= 0 && r.marks.Load()&markLeaked != 0 {
 		r.marks.And(^uint32(markLeaked))
 	}
 	if ended != r.sweptEnded || open <= 0 || r.quietSince == 0 || r.streams.Load() > 0 {

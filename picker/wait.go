@@ -32,9 +32,10 @@ const (
 
 // prior returns what is assumed of an endpoint without samples: the median or mean of
 // the others. Until it has answered in any way, it falls by half an e-fold in 60 units
-// since the endpoint joined, so that one that a stale or unlucky prior hides is tried
-// at last; by four bits at most, as it must not outweigh what is known of others.
-// Never 0, which would flood it, and never a fixed large number, which would starve it.
+// since the endpoint joined or last ended a request, so that one that a stale or unlucky
+// prior hides is tried at last; by four bits at most, as it must not outweigh what is
+// known of others. Never 0, which would flood it, and never a fixed large number, which
+// would starve it.
 func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	m := r.shared.median.Load()
 	if l.needs&NeedMeanPrior != 0 {
@@ -46,7 +47,7 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	if r.marks.Load()&markAnswered != 0 {
 		return m, true
 	}
-	return max(m-min(l.priorFall.Loss(now-r.joined), mostPriorFall), 0), true
+	return max(m-min(l.priorFall.Loss(now-r.lastDone.Load()), mostPriorFall), 0), true
 }
 
 // expectedWait returns the cost of one more request for an estimate lg of its latency,

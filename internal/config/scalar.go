@@ -93,7 +93,8 @@ func optional[T any](name string, of func(*T) **float64) field[T] {
 // boolean is a field that is true or false.
 func boolean[T any](name string, of func(*T) *bool) field[T] {
 	return scalar(name, of, func(raw json.RawMessage) (b, ok bool) {
-		return b, json.Unmarshal(raw, &b) == nil
+		ok = json.Unmarshal(raw, &b) == nil
+		return b, ok
 	}, "true or false", func(b bool) any { return b })
 }
 
