@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/ewma"
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// named are policies by the names that commands and tests use.
+var named = []struct {
+	name string
+	make func(age time.Duration) Policy
+}{
+	{"default", of(nil)},
+	{"random", of(picker.Random{})},
+	{"round_robin", of(picker.RoundRobin{})},
+	{"p2c", of(picker.P2C{Signal: picker.InFlight})},
+	{"p2c_latency", of(picker.P2C{Signal: picker.Latency})},
+	{"p2c_peak_hold", of(picker.P2C{Signal: picker.PeakHold})},
+	{"p2c_log_mean", of(picker.P2C{Signal: picker.LogMean})},
+	{"least", of(picker.Least{Signal: picker.InFlight})},
+	{"least_latency", of(picker.Least{Signal: picker.Latency})},
+	{"least_time", of(picker.Least{Signal: picker.LeastTime{}})},
+	{"peak_ewma_finagle", of(picker.P2C{Signal: picker.PeakEWMA{Plain: true}})},
+	{"peak_ewma_linkerd", of(picker.P2C{Signal: picker.PeakEWMA{Form: ewma.LinkerdForm, Plain: true}})},
+	{"peak_ewma_1s", func(time.Duration) Policy { return PeakEWMAOfASecond() }},
+	{"jsq", func(time.Duration) Policy { return Policy{Bound: ShortestQueue{}} }},
+	{"jsed", func(time.Duration) Policy { return Policy{Bound: ShortestDelay{}} }},
+	{"least_table@", func(age time.Duration) Policy {
+		return Policy{TableAge: age, Table: func(t *picker.LoadTable) evenkeel.Policy { return picker.Least{Signal: t} }}
+	}},
+	{"p2c_table@", func(age time.Duration) Policy {
+		return Policy{TableAge: age, Table: func(t *picker.LoadTable) evenkeel.Policy { return picker.P2C{Signal: t} }}
+	}},
+}
+
+func of(p evenkeel.Policy) func(time.Duration) Policy {
+	return func(time.Duration) Policy { return Policy{Config: evenkeel.Config{Policy: p}} }
+}
+
+// PeakEWMAOfASecond is two choices by a peak EWMA that moves by 0.3, fades with a time
+// constant of one second and starts at 10 ms, as a published fleet simulation has it.
+func PeakEWMAOfASecond() Policy {
+	signal := picker.PeakEWMA{Form: ewma.AlphaForm, Tau: time.Second, Alpha: 0.3, Plain: true}
+	return Policy{
+		Name:   "peak_ewma_1s",
+		Config: evenkeel.Config{Policy: picker.P2C{Signal: signal}},
+		Prime:  10 * time.Millisecond,
+	}
+}
+
+// PolicyNames returns the names that [PolicyNamed] knows. Those that end in "@" want the
+// age of their table after it, such as "p2c_table@100ms".
+func PolicyNames() []string {
+	names := make([]string, len(named))
+	for i, n := range named {
+		names[i] = n.name
+	}
+	return names
+}
+
+// PolicyNamed returns the policy of that name. The error lists the names.
+func PolicyNamed(name string) (Policy, error) {
+	base, after, aged := strings.Cut(name, "@")
+	if aged {
+		base += "@"
+	}
+	i := slices.Index(PolicyNames(), base)
+	if i < 0 {
+		return Policy{}, fmt.Errorf("sim: policy is %q, want one of %s", name, strings.Join(PolicyNames(), ", "))
+	}
+	age := time.Duration(0)
+	if aged {
+		var err error
+		if age, err = time.ParseDuration(after); err != nil || age < 0 || age > maxDuration {
+			return Policy{}, fmt.Errorf("sim: age of policy %q is %q, want 0s to %v", base, after, maxDuration)
+		}
+	}
+	p := named[i].make(age)
+	p.Name = name
+	return p, nil
+}
