@@ -11,7 +11,8 @@ import (
 // them drawn uniformly and three in proportion to how fast they are thought to be. The
 // second kind finds good endpoints among many of which little is known; the first
 // keeps looking at all of them, and keeps an endpoint that is wrongly thought
-// to be fast from drawing everything. Up to five endpoints are all compared.
+// to be fast from drawing everything. Up to eight endpoints are all compared, which costs
+// no more than drawing five.
 //
 // The expected wait is the signal [Latency]'s: an average that remembers, peaks only
 // where something is badly wrong, the age of unanswered requests only beyond the
@@ -35,7 +36,7 @@ func (Adaptive) Needs() Need {
 
 const (
 	// scanUpTo is the number of endpoints up to which all are compared.
-	scanUpTo = 5
+	scanUpTo = 8
 	// uniformDraws and fastDraws are how many are drawn each way.
 	uniformDraws = 2
 	fastDraws    = 3
