@@ -33,6 +33,7 @@ var importArrows = map[string][]string{
 
 	"internal/sim": {".", "picker", "ewma"},
 
+	"cmd/fleetsim":        {".", "picker", "internal/sim", "internal/config"},
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
 }
 

@@ -36,6 +36,7 @@ type shared struct {
 	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
 	mean     atomic.Int64  // log2 of the mean latency, as above
 	swept    atomic.Int64  // instant of the last sweep
+	settled  atomic.Bool   // a sweep has set median and mean
 	rand     func() uint64 // nil: the runtime's
 }
 

@@ -108,11 +108,11 @@ func (p *Pick) Answered(now int64, r Result) {
 	p.flags |= flagTaught
 	if r.Outcome != Success {
 		p.flags |= flagBad
-		if p.flags&flagFirstByte == 0 {
-			p.stopAging()
-		}
 		if p.learns() {
 			p.learn(now, r)
+		}
+		if p.flags&flagFirstByte == 0 {
+			p.stopAging()
 		}
 		return
 	}
@@ -238,8 +238,8 @@ func (r *Record) stampDone(now int64) {
 func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
 	target := r.shared.median.Load()
-	if target == ewma.NoTarget || lg < target && r.shared.swept.Load() == 0 {
-		// Before the first sweep others are taken for as good as the best answer, so
+	if target == ewma.NoTarget || lg < target && !r.shared.settled.Load() {
+		// Before the first sweep that sees a sample, others are taken for as good as the best answer, so
 		// that all of them are tried.
 		r.shared.median.CompareAndSwap(target, lg)
 		r.shared.mean.Store(lg)

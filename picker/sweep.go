@@ -31,8 +31,10 @@ func (g *Registry) Sweep(now int64) {
 		r.settle(now)
 		members++
 		n := r.Picks()
-		picks += n - r.sweptPicks
-		r.sweptPicks = n
+		if n > r.sweptPicks { // a Done in between can hide a pick from one sweep
+			picks += n - r.sweptPicks
+			r.sweptPicks = n
+		}
 		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
 			lgs = append(lgs, lg)
 		}
@@ -47,6 +49,7 @@ func (g *Registry) Sweep(now int64) {
 			sum += ewma.Exp2(lg)
 		}
 		g.shared.mean.Store(ewma.LatencyLog2(int64(min(sum/float64(len(lgs)), math.MaxInt64/2))))
+		g.shared.settled.Store(true)
 	}
 	g.pace(now, picks, members)
 	l = g.shared.learning.Load()
@@ -70,6 +73,9 @@ func (g *Registry) pace(now int64, picks uint64, members int) {
 		}
 		g.gap += (elapsed/float64(picks) - g.gap) * w
 		g.sweptAt = now
+	}
+	if members == 0 {
+		return // nothing to measure by
 	}
 	unit := time.Duration(float64(members) * g.gap / 8)
 	if m := g.shared.median.Load(); m != ewma.NoTarget {

@@ -23,8 +23,6 @@ const (
 	rampUnits  = 10
 	rampLeast  = 10
 	threeTimes = 103872 // log2(3) in Q16
-	// mostPriorFall is how far the assumed latency of an untried endpoint falls.
-	mostPriorFall = 4 << 16
 	// failedOnly stands in for the latency of an endpoint that has only failed, while
 	// nothing is known of anybody: 2^36 ns, about a minute.
 	failedOnly = 36 << 16
@@ -33,9 +31,8 @@ const (
 // prior returns what is assumed of an endpoint without samples: the median or mean of
 // the others. Until it has answered in any way, it falls by half an e-fold in 60 units
 // since the endpoint joined or last ended a request, so that one that a stale or unlucky
-// prior hides is tried at last; by four bits at most, as it must not outweigh what is
-// known of others. Never 0, which would flood it, and never a fixed large number, which
-// would starve it.
+// prior hides is tried at last. Never 0, which would flood it, and never a fixed large
+// number, which would starve it.
 func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	m := r.shared.median.Load()
 	if l.needs&NeedMeanPrior != 0 {
@@ -47,7 +44,7 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	if r.marks.Load()&markAnswered != 0 {
 		return m, true
 	}
-	return max(m-min(l.priorFall.Loss(now-r.lastDone.Load()), mostPriorFall), 0), true
+	return max(m-l.priorFall.Loss(now-r.lastDone.Load()), 0), true
 }
 
 // expectedWait returns the cost of one more request for an estimate lg of its latency,
@@ -71,7 +68,7 @@ func (r *Record) coldCost(k, now int64, l *learning) (lg, extra int64) {
 	lg, ok := r.prior(now, l)
 	answered := r.marks.Load()&markAnswered != 0
 	switch {
-	case !ok && answered:
+	case !ok && !r.success.Clean():
 		return failedOnly, 0
 	case !ok || k == 0 || answered:
 		return lg, 0
