@@ -65,7 +65,7 @@ const NoTarget = -1 << 63
 // after the last: sparse samples weigh more, and so do slow ones, which had their
 // whole duration to change things.
 //
-// Without samples the estimate fades with 60u towards a target, the pool's median:
+// Without samples the estimate fades with 60u towards a target, the pool's usual latency:
 // never to zero. Estimates that fade to zero make every endpoint look alike when many
 // clients each send little.
 //
@@ -112,7 +112,7 @@ func (p LogMeanParams) alpha(x, gap, count int64) int64 {
 }
 
 // Observe adds a sample of x nanoseconds, taken at instant now. target is log2 of the
-// pool's median latency in nanoseconds, in Q16, or [NoTarget].
+// latency that the pool's requests usually meet in nanoseconds, in Q16, or [NoTarget].
 func (m *LogMean) Observe(x, now int64, p LogMeanParams, target int64) {
 	m.ObserveLog2(LatencyLog2(x), x, now, p, target)
 }

@@ -35,6 +35,7 @@ type shared struct {
 	learning atomic.Pointer[learning]
 	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
 	mean     atomic.Int64  // log2 of the mean latency, as above
+	target   atomic.Int64  // log2 of the median over requests, to which estimates fade, as above
 	swept    atomic.Int64  // instant of the last sweep
 	settled  atomic.Bool   // a sweep has set median and mean
 	rand     func() uint64 // nil: the runtime's
@@ -74,6 +75,8 @@ const (
 	// successStep is the least weight of one failure, so that failures show at any
 	// rate.
 	successStep = 0.1
+	// fadeUnits is what ewma.LogMean fades with.
+	fadeUnits = 60
 	// Half an e-fold in 60 units.
 	priorFallUnits = 120
 )

@@ -21,7 +21,7 @@ const LeakAfter = 10 * time.Minute
 type Registry struct {
 	shared  *shared
 	records map[string]*Record // members' and, for a while, former members'
-	scratch []int64
+	scratch []knownLatency
 
 	// The pace of requests, from sweep to sweep.
 	sweptAt int64
@@ -39,6 +39,7 @@ func NewRegistry(randomness func() uint64) *Registry {
 	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
 	g.shared.median.Store(ewma.NoTarget)
 	g.shared.mean.Store(ewma.NoTarget)
+	g.shared.target.Store(ewma.NoTarget)
 	g.Learn(0)
 	return g
 }

@@ -237,12 +237,14 @@ func (r *Record) stampDone(now int64) {
 // observe takes a latency sample, and the view with it.
 func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
-	target := r.shared.median.Load()
+	target := r.shared.target.Load()
 	if target == ewma.NoTarget || lg < target && !r.shared.settled.Load() {
-		// Before the first sweep that sees a sample, others are taken for as good as the best answer, so
-		// that all of them are tried.
-		r.shared.median.CompareAndSwap(target, lg)
-		r.shared.mean.Store(lg)
+		// Until a sweep sees two samples, others are taken for as good as the best answer,
+		// so that all of them are tried.
+		if r.shared.target.CompareAndSwap(target, lg) {
+			r.shared.median.Store(lg)
+			r.shared.mean.Store(lg)
+		}
 	}
 	r.peak.ObserveLog2(lg, now, l.peak)
 	lg = r.mean.ObserveLog2(lg, x, now, l.mean, target)
@@ -270,7 +272,7 @@ func (r *Record) observeAtLeast(elapsed, now int64, l *learning, certain bool) {
 	if ewma.LatencyLog2(elapsed) > lg {
 		r.peak.Observe(elapsed, now, l.peak)
 	}
-	r.mean.ObserveAtLeast(elapsed, now, l.mean, r.shared.median.Load())
+	r.mean.ObserveAtLeast(elapsed, now, l.mean, r.shared.target.Load())
 	if l.needs&NeedEstimator != 0 {
 		if lg, known := r.ownLog2(now); !known || ewma.LatencyLog2(elapsed) > lg {
 			r.observeOwn(elapsed, now)

@@ -43,10 +43,11 @@ type Record struct {
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
 	sweptPicks uint64
+	traffic    float64 // picks, decayed
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [64]byte // to a multiple of two lines, which processors fetch together
+	_          [56]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (

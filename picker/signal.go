@@ -106,9 +106,9 @@ func (r *Record) estimate(b BuiltinSignal, now int64, l *learning) (lg int64, kn
 		lg, known = r.peak.Log2(now, l.peak)
 		return max(lg, 0), known // decayed below a nanosecond, sums would go wrong
 	case LogMean:
-		return r.mean.Log2(now, l.mean, r.shared.median.Load())
+		return r.mean.Log2(now, l.mean, r.shared.target.Load())
 	}
-	lg, known = r.mean.Log2(now, l.mean, r.shared.median.Load())
+	lg, known = r.mean.Log2(now, l.mean, r.shared.target.Load())
 	if known { // then there is a peak too
 		lg = r.peak.Above(lg+peakExcess, now, l.peak) - peakExcess
 	}

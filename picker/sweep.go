@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -9,16 +10,19 @@ import (
 )
 
 // Sweep does what must happen now and then rather than per request, at instant now:
-// it takes the median latency of the members, from which cold endpoints start; it
-// stops believing requests in flight on endpoints that have finished none for
+// it measures the pool's latencies, from which cold endpoints start and to which estimates
+// fade; it stops believing requests in flight on endpoints that have finished none for
 // [LeakAfter] and hold no stream; and it forgets endpoints that were removed longer
-// than [Tombstone] ago and have nothing in flight. It costs O(n) and should run about once a second.
+// than [Tombstone] ago and have nothing in flight. It costs O(n log n) and should run about
+// once a second.
 func (g *Registry) Sweep(now int64) {
 	l := g.shared.learning.Load()
-	target := g.shared.median.Load()
-	lgs := g.scratch[:0]
+	target := g.shared.target.Load()
+	known := g.scratch[:0]
 	var picks uint64
 	members := 0
+	// What traffic was long ago counts less, as what estimates are made of does.
+	keep := math.Exp(-float64(max(now-g.shared.swept.Load(), 0)) / float64(fadeUnits*l.unit))
 	for id, r := range g.records {
 		r.disbelieve(now)
 		if !r.member {
@@ -30,27 +34,16 @@ func (g *Registry) Sweep(now int64) {
 		}
 		r.settle(now)
 		members++
-		n := r.Picks()
-		if n > r.sweptPicks { // a Done in between can hide a pick from one sweep
-			picks += n - r.sweptPicks
-			r.sweptPicks = n
-		}
+		n := r.picksSince()
+		picks += n
+		r.traffic = r.traffic*keep + float64(n)
 		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
-			lgs = append(lgs, lg)
+			known = append(known, knownLatency{lg, r.traffic})
 		}
 		r.forgetHint(now, rampUnits*l.unit)
 	}
-	g.scratch = lgs
-	if len(lgs) > 0 {
-		slices.Sort(lgs)
-		g.shared.median.Store((lgs[(len(lgs)-1)/2] + lgs[len(lgs)/2]) / 2)
-		sum := 0.0
-		for _, lg := range lgs {
-			sum += ewma.Exp2(lg)
-		}
-		g.shared.mean.Store(ewma.LatencyLog2(int64(min(sum/float64(len(lgs)), math.MaxInt64/2))))
-		g.shared.settled.Store(true)
-	}
+	g.scratch = known
+	g.measure(known, members)
 	g.pace(now, picks, members)
 	l = g.shared.learning.Load()
 	for _, r := range g.records {
@@ -59,6 +52,56 @@ func (g *Registry) Sweep(now int64) {
 		}
 	}
 	g.shared.swept.Store(max(now, 1))
+}
+
+// picksSince returns how many picks there were since the last sweep.
+func (r *Record) picksSince() uint64 {
+	n := r.Picks()
+	if n <= r.sweptPicks {
+		return 0 // a Done in between can hide a pick from one sweep
+	}
+	since := n - r.sweptPicks
+	r.sweptPicks = n
+	return since
+}
+
+// knownLatency is an endpoint's estimate and its share of recent traffic.
+type knownLatency struct {
+	lg      int64
+	traffic float64
+}
+
+// measure takes the pool's latencies from those of its endpoints that have any.
+func (g *Registry) measure(known []knownLatency, members int) {
+	if len(known) == 0 {
+		return
+	}
+	slices.SortFunc(known, func(a, b knownLatency) int {
+		return cmp.Or(cmp.Compare(a.lg, b.lg), cmp.Compare(a.traffic, b.traffic))
+	})
+	latencies, traffic := 0.0, 0.0
+	for _, k := range known {
+		latencies += ewma.Exp2(k.lg)
+		traffic += k.traffic
+	}
+	median := (known[(len(known)-1)/2].lg + known[len(known)/2].lg) / 2
+	g.shared.median.Store(median)
+	g.shared.mean.Store(ewma.LatencyLog2(int64(min(latencies/float64(len(known)), math.MaxInt64/2))))
+	// Estimates of endpoints that nobody asks any more fade towards what requests meet:
+	// towards the median over endpoints, a majority that was slow once would fade to
+	// itself, and never be asked again.
+	target, below := median, 0.0
+	for _, k := range known {
+		if below += k.traffic; traffic > 0 && below >= traffic/2 {
+			target = k.lg
+			break
+		}
+	}
+	g.shared.target.Store(target)
+	// One answer alone may be an unlucky one.
+	if len(known) >= min(members, 2) {
+		g.shared.settled.Store(true)
+	}
 }
 
 // pace measures the time between picks, of which there were that many since the last
