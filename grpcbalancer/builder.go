@@ -15,32 +15,32 @@ import (
 // Name is the policy's name in a service config.
 const Name = "evenkeel"
 
-const (
-	// coalesceFor is how long the news that an endpoint became READY may wait for more
-	// of its kind: about as long as a connection takes anyway. A publication costs
-	// O(n), so that without it a fleet that comes up at once would cost O(n²).
-	coalesceFor = 3 * time.Millisecond
-	// sweepEvery is the rhythm of the pool's housekeeping.
-	sweepEvery = time.Second
-)
+// coalesceFor is how long the news that an endpoint became READY may wait for more
+// of its kind: about as long as a connection takes anyway. A publication costs
+// O(n), so that without it a fleet that comes up at once would cost O(n²).
+const coalesceFor = 3 * time.Millisecond
 
 // gRPC's registry is not safe for concurrent use: init is the one place for it.
-func init() { balancer.Register(builder{}) }
+func init() { balancer.Register(builder{name: Name}) }
 
-// builder makes policies. Its fields are replaced by tests alone.
+// builder makes the policies of one name.
 type builder struct {
+	name string
+	base evenkeel.Config // in force where a config in JSON says nothing
+
+	// The tests' own.
 	rand  func() uint64    // nil: math/rand/v2
 	child childBuilderFunc // nil: newChild
 }
 
 type childBuilderFunc func(balancer.ClientConn, balancer.BuildOptions) balancer.Balancer
 
-func (builder) Name() string { return Name }
+func (b builder) Name() string { return b.name }
 
 // Build returns a policy without endpoints. It reports no state: the channel waits
 // for the first list by itself.
 func (b builder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
-	p := &policy{cc: cc, opts: opts, random: b.rand, newChild: b.child}
+	p := &policy{cc: cc, opts: opts, base: b.base, random: b.rand, newChild: b.child}
 	if p.random == nil {
 		p.random = rand.Uint64
 	}
@@ -52,24 +52,33 @@ func (b builder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balan
 
 // ParseConfig implements balancer.ConfigParser. Nothing, null and {} are the
 // defaults, since an empty config reaches a policy in all three forms.
-func (builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) {
-	c, _, err := config.Parse(text)
+func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) {
+	given, _, err := config.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("grpcbalancer: %w", err)
 	}
-	return &lbConfig{config: c}, nil
+	return &lbConfig{config: override(b.base, given), given: given}, nil
 }
 
-// MarshalJSON returns a text that ParseConfig turns into an equal config. Parents
-// such as random_subsetting hand a child's config on in that way.
-func (c *lbConfig) MarshalJSON() ([]byte, error) { return config.Marshal(c.config) }
+// override returns base with what is not zero in given in its place.
+func override(base, given evenkeel.Config) evenkeel.Config {
+	if given.Policy != nil {
+		base.Policy = given.Policy
+	}
+	return base
+}
+
+// MarshalJSON returns a text that ParseConfig of the same name turns into an equal
+// config. Parents such as random_subsetting hand a child's config on in that way. The
+// base is not part of it: the name stands for that, and it may have no JSON form.
+func (c *lbConfig) MarshalJSON() ([]byte, error) { return config.Marshal(c.given) }
 
 // configOf unwraps what a parent hands over, which is valid if it came from
-// ParseConfig; without any it is the default one.
-func configOf(c loadBalancingConfig) (evenkeel.Config, error) {
+// ParseConfig; without any it is base.
+func configOf(c loadBalancingConfig, base evenkeel.Config) (evenkeel.Config, error) {
 	switch c := c.(type) {
 	case nil:
-		return evenkeel.Config{}, nil
+		return base, nil
 	case *lbConfig:
 		return c.config, nil
 	default:

@@ -8,33 +8,85 @@
 //
 // Each call then goes to the endpoint that this client has most reason to expect a
 // quick, good answer from: by its own calls in flight, the latencies that it
-// measured and the failures that it saw. The braces take a config, such as
-// {"policy": "round_robin"}; unknown fields in it are ignored, as gRPC asks, and
-// wrong values refused. Use the list form shown here: the older
-// "loadBalancingPolicy" turns into pick_first where the import is missing.
+// measured and the failures that it saw. The braces take a config, see below. Use the
+// list form shown here: the older "loadBalancingPolicy" turns into pick_first where the
+// import is missing.
 //
 // # Behaviour
 //
-// An endpoint, with all its addresses, is what the resolver calls one. Each has a
-// pick_first child of gRPC's own, so that dual-stack dialling, back-off, client-side
-// health checks and gRPC's outlier detection work as elsewhere. What was learnt
-// belongs to the endpoint's set of addresses: it outlasts resolver updates,
-// reconnections and changes of config, and a stream stays counted where it was sent
-// until it ends. gRPC drops a policy, and what it learnt, when the channel goes idle
-// (after 30 minutes; grpc.WithIdleTimeout changes that) or names another policy.
+// An endpoint, with all its addresses, is what the resolver calls one; of several with the
+// same addresses the first counts. Each has a pick_first child of gRPC's own, so that
+// dual-stack dialling, back-off, client-side health checks and gRPC's outlier
+// detection work as elsewhere. What was learnt belongs to the endpoint's set of
+// addresses: it outlasts resolver updates, reconnections and changes of config, and a
+// stream stays counted where it was sent until it ends. gRPC drops a policy, and what it
+// learnt, when the channel goes idle (after 30 minutes; grpc.WithIdleTimeout changes
+// that) or names another policy.
 //
-// Without a list, and while connections are being made, calls wait; when all have
-// failed, they fail with the errors of the endpoints in turn, unless they wait for
-// ready. Weights come from the resolver (gRPC's weight attribute, xDS).
+// Before the first list, and while connections are being made, calls wait. When all
+// connections have failed, calls fail with the errors of the endpoints in turn. When
+// the resolver fails before it has given a list, or gives one without endpoints, calls
+// fail at once, with an error that names the target; an empty list also closes all
+// connections, while a failing resolver takes away nothing. In all of these cases calls
+// that wait for ready go on waiting.
+//
+// Weights come from the resolver (gRPC's weight attribute, xDS). There is no weight 0 in
+// gRPC: it reads as absent, and counts as 1.
 //
 // A retry is an attempt of its own, picked and judged by itself. gRPC does not tell a
 // policy whether a call is a stream; [UnaryInterceptor] and [StreamInterceptor] do.
 // Without them every call counts in flight until it ends, and its duration is a
-// latency unless it exceeds ten seconds: a shorter stream looks like a slow call.
+// latency unless it exceeds ten seconds: a shorter stream looks like a slow call. An
+// endpoint that has ended no call for ten minutes, and holds no stream that is known as
+// one, is no longer believed to be busy.
+//
+// # Config
+//
+// The config is an object, the same in a service config and in xDS (a TypedStruct whose
+// type_url ends in "/evenkeel"). All of it may be left out or null.
+//
+//	{"policy": "round_robin"}
+//	{"policy": {"p2c": {"choices": 3, "signal": "in_flight"}}, "strict": true}
+//	{"policy": {"least": {"signal": {"peak_ewma": {"form": "linkerd", "tau": "5s"}}}}}
+//
+// "policy" is a name, or an object that maps one name to its parameters. Package picker
+// says what each does, and when to use it.
+//
+//	adaptive                      the default
+//	round_robin                   blind to weights, as is random
+//	random
+//	weighted_round_robin          shares by weight, as in the next three
+//	weighted_random
+//	smooth_weighted_round_robin
+//	edf
+//	weighted_least_request        "active_request_bias": a number from 0, default 1
+//	p2c                           "signal": default "latency"; "choices": 2 to 10, default 2
+//	least                         "signal": default "in_flight"
+//
+// A "signal" is what endpoints are compared by: a name, or an object that maps one to its
+// parameters.
+//
+//	in_flight                     calls in flight
+//	latency                       the expected wait, and failures, as in the next two
+//	peak_hold
+//	log_mean
+//	least_time                    NGINX's least_time
+//	peak_ewma                     "form": "finagle" (default), "linkerd" or "alpha";
+//	                              "tau": "0s" to "1h0m0s", default "10s", none with "alpha";
+//	                              "alpha": 0 to 1, default 0.3, with that form only;
+//	                              "plain": true leaves out failures, age and overload
+//
+// Unknown fields are ignored, as gRPC asks; "strict": true refuses them. Wrong values are
+// always refused: in a default service config grpc.NewClient fails then, and of those
+// that come later gRPC keeps the last good one.
+//
+// Policies and signals that are written in Go have no place in JSON: [Register] gives them
+// a policy name of their own.
 //
 // # Cost
 //
-// A pick and its end take no lock and allocate once. A change of one connection costs
-// O(1), and is published at once when calls may be waiting for it, within a few
-// milliseconds otherwise. A policy at rest has two timers and no goroutine.
+// A pick and its end take no lock and allocate once, beside what the policy of the config
+// does. A change of one connection costs O(1), and is published at once when calls may be
+// waiting for it, within a few milliseconds otherwise. A policy at rest has two timers
+// and no goroutine.
 package grpcbalancer

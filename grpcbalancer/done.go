@@ -3,8 +3,8 @@ package grpcbalancer
 import (
 	"context"
 	"errors"
-	"math"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,7 +83,11 @@ func callerLeft(ctx context.Context) bool {
 // no request, since its connection was gone: it says nothing.
 func result(info balancer.DoneInfo, callerLeft bool) evenkeel.Result {
 	wait, pushback := pushbackOf(info.Trailer)
-	outcome := picker.OutcomeOfGRPC(uint32(codeOf(info.Err)), picker.GRPCFacts{
+	code := codeOf(info.Err)
+	if code == codes.ResourceExhausted && !pushback && isTooLarge(info.Err) {
+		return evenkeel.Result{} // the endpoint is not the one that is short of something
+	}
+	outcome := picker.OutcomeOfGRPC(uint32(code), picker.GRPCFacts{
 		BytesSent:     info.BytesSent,
 		BytesReceived: info.BytesReceived,
 		Pushback:      pushback,
@@ -105,6 +109,18 @@ func codeOf(err error) codes.Code {
 	return code
 }
 
+// isTooLarge reports whether a RESOURCE_EXHAUSTED is grpc-go's own, of this client or of
+// the server, for a message that is larger than what was set: it has the code of a server
+// that is full and says something of the message alone. Nothing but its text tells.
+func isTooLarge(err error) bool {
+	text := status.Convert(err).Message()
+	return strings.Contains(text, "message larger than max") || strings.Contains(text, "message after decompression larger than max")
+}
+
+// maxPushback bounds what a server can ask for. The pool has a lower bound for how long it
+// does without an endpoint.
+const maxPushback = 300 * time.Second
+
 // pushbackOf reads the server's wish for how long to leave it alone (gRFC A6). It has
 // to be one whole number of milliseconds; a negative one forbids the retry and says
 // nothing of time.
@@ -117,5 +133,5 @@ func pushbackOf(trailer metadata.MD) (wait time.Duration, ok bool) {
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, false
 	}
-	return time.Duration(min(ms, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond, true
+	return time.Duration(min(ms, uint64(maxPushback/time.Millisecond))) * time.Millisecond, true
 }

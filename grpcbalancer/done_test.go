@@ -15,13 +15,14 @@ import (
 	"github.com/evenkeel/evenkeel"
 )
 
+// ended is an attempt that ended with err; sent and received say which bytes flowed.
+func ended(err error, sent, received bool) balancer.DoneInfo {
+	return balancer.DoneInfo{Err: err, BytesSent: sent, BytesReceived: received}
+}
+
+func coded(c codes.Code) error { return status.Error(c, "x") }
+
 func TestResultOfAnAttempt(t *testing.T) {
-	trailer := func(values ...string) metadata.MD { return metadata.MD{"grpc-retry-pushback-ms": values} }
-	// info is an attempt that ended with err; sent and received say which bytes flowed.
-	info := func(err error, sent, received bool) balancer.DoneInfo {
-		return balancer.DoneInfo{Err: err, BytesSent: sent, BytesReceived: received}
-	}
-	coded := func(c codes.Code) error { return status.Error(c, "x") }
 	for _, c := range []struct {
 		name string
 		info balancer.DoneInfo
@@ -30,29 +31,39 @@ func TestResultOfAnAttempt(t *testing.T) {
 	}{
 		{"became no request", balancer.DoneInfo{}, false, evenkeel.Unknown},
 		{"became no request, caller left", balancer.DoneInfo{}, true, evenkeel.Unknown},
-		{"answered", info(nil, true, true), false, evenkeel.Success},
-		{"answered, then the caller left", info(nil, true, true), true, evenkeel.Success},
-		{"stream ended before an answer", info(nil, true, false), false, evenkeel.Success},
-		{"caller's mistake", info(coded(codes.NotFound), true, true), false, evenkeel.Success},
-		{"plain error of a server", info(coded(codes.Unknown), true, true), false, evenkeel.Failure},
-		{"error that is no status", info(errors.New("x"), true, true), false, evenkeel.Failure},
-		{"connection lost", info(coded(codes.Unavailable), true, false), false, evenkeel.Failure},
-		{"nothing sent", info(coded(codes.Unavailable), false, false), false, evenkeel.Unreached},
-		{"deadline after sending", info(coded(codes.DeadlineExceeded), true, false), false, evenkeel.Timeout},
-		{"deadline after an answer began", info(coded(codes.DeadlineExceeded), true, true), false, evenkeel.Timeout},
-		{"deadline while waiting for a stream", info(coded(codes.DeadlineExceeded), false, false), false, evenkeel.Unknown},
-		{"deadline as the context says it", info(context.DeadlineExceeded, true, false), false, evenkeel.Timeout},
-		{"the same, wrapped", info(fmt.Errorf("x: %w", context.DeadlineExceeded), true, false), false, evenkeel.Timeout},
-		{"caller cancelled", info(coded(codes.Canceled), true, false), true, evenkeel.Canceled},
-		{"caller cancelled, connection lost", info(coded(codes.Unavailable), true, false), true, evenkeel.Canceled},
-		{"server says cancelled", info(coded(codes.Canceled), true, true), false, evenkeel.Unknown},
-		{"server is full", info(coded(codes.ResourceExhausted), true, true), false, evenkeel.Overload},
-		{"this client is full", info(coded(codes.ResourceExhausted), true, false), false, evenkeel.Unknown},
+		{"answered", ended(nil, true, true), false, evenkeel.Success},
+		{"answered, then the caller left", ended(nil, true, true), true, evenkeel.Success},
+		{"stream ended before an answer", ended(nil, true, false), false, evenkeel.Success},
+		{"caller's mistake", ended(coded(codes.NotFound), true, true), false, evenkeel.Success},
+		{"plain error of a server", ended(coded(codes.Unknown), true, true), false, evenkeel.Failure},
+		{"error that is no status", ended(errors.New("x"), true, true), false, evenkeel.Failure},
+		{"connection lost", ended(coded(codes.Unavailable), true, false), false, evenkeel.Failure},
+		{"nothing sent", ended(coded(codes.Unavailable), false, false), false, evenkeel.Unreached},
+		{"deadline after sending", ended(coded(codes.DeadlineExceeded), true, false), false, evenkeel.Timeout},
+		{"deadline after an answer began", ended(coded(codes.DeadlineExceeded), true, true), false, evenkeel.Timeout},
+		{"deadline while waiting for a stream", ended(coded(codes.DeadlineExceeded), false, false), false, evenkeel.Unknown},
+		{"deadline as the context says it", ended(context.DeadlineExceeded, true, false), false, evenkeel.Timeout},
+		{"the same, wrapped", ended(fmt.Errorf("x: %w", context.DeadlineExceeded), true, false), false, evenkeel.Timeout},
+		{"caller cancelled", ended(coded(codes.Canceled), true, false), true, evenkeel.Canceled},
+		{"caller cancelled, connection lost", ended(coded(codes.Unavailable), true, false), true, evenkeel.Canceled},
+		{"server says cancelled", ended(coded(codes.Canceled), true, true), false, evenkeel.Unknown},
+		{"server is full", ended(coded(codes.ResourceExhausted), true, true), false, evenkeel.Overload},
+		{"this client is full", ended(coded(codes.ResourceExhausted), true, false), false, evenkeel.Unknown},
 	} {
 		if got := result(c.info, c.left); got.Outcome != c.want || got.RetryAfter != 0 {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
+}
+
+// full is how an attempt on a server that is full ends, with these pushbacks.
+func full(values ...string) balancer.DoneInfo {
+	info := ended(coded(codes.ResourceExhausted), true, true)
+	info.Trailer = metadata.MD{"grpc-retry-pushback-ms": values}
+	return info
+}
+
+func TestPushbackOfAFullServerIsItsHint(t *testing.T) {
 	for _, c := range []struct {
 		values []string
 		want   time.Duration
@@ -64,17 +75,68 @@ func TestResultOfAnAttempt(t *testing.T) {
 		{[]string{"x"}, 0},
 		{[]string{"1", "2"}, 0},
 		{[]string{}, 0},
-		{[]string{"99999999999999999999999"}, 9223372036854 * time.Millisecond},
+		{[]string{"300000"}, 300 * time.Second},
+		{[]string{"300001"}, 300 * time.Second},
+		{[]string{"99999999999999999999999"}, 300 * time.Second},
 	} {
-		full := balancer.DoneInfo{Err: coded(codes.ResourceExhausted), BytesSent: true, BytesReceived: true, Trailer: trailer(c.values...)}
-		if got := result(full, false); got.RetryAfter != c.want || got.Outcome != evenkeel.Overload {
+		if got := result(full(c.values...), false); got.RetryAfter != c.want || got.Outcome != evenkeel.Overload {
 			t.Errorf("pushback %q: %+v, want %v", c.values, got, c.want)
 		}
 	}
 	// A hint on a failure of another kind is none for the policy.
-	failed := balancer.DoneInfo{Err: coded(codes.Internal), BytesSent: true, BytesReceived: true, Trailer: trailer("9")}
+	failed := full("9")
+	failed.Err = coded(codes.Internal)
 	if got := result(failed, false); got != (evenkeel.Result{Outcome: evenkeel.Failure}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// The published vector "pushback": what a client may make of grpc-retry-pushback-ms, at
+// most 300 s.
+func TestVectorPushbackMilliseconds(t *testing.T) {
+	const none = -1
+	for _, c := range []struct {
+		value   string
+		seconds time.Duration
+	}{{"5000", 5}, {"0", 0}, {"-1", none}, {"abc", none}, {"999999", 300}} {
+		want := max(c.seconds, 0) * time.Second
+		wait, ok := pushbackOf(metadata.Pairs("grpc-retry-pushback-ms", c.value))
+		if wait != want || ok != (c.seconds != none) {
+			t.Errorf("%q: %v, %v, want %v, %v", c.value, wait, ok, want, c.seconds != none)
+		}
+	}
+}
+
+// Overload is what a server says of itself; that a message is too large is not.
+func TestMessageThatIsTooLargeIsNoOverload(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want evenkeel.Outcome
+	}{
+		{"grpc: received message larger than max (5 vs. 4)", evenkeel.Unknown},
+		{"grpc: received message larger than max length allowed on current machine (5 vs. 4)", evenkeel.Unknown},
+		{"grpc: received message after decompression larger than max 4", evenkeel.Unknown},
+		{"grpc: message after decompression larger than max (5 vs. 4)", evenkeel.Unknown},
+		{"trying to send message larger than max (5 vs. 4)", evenkeel.Unknown},
+		{"grpc: trying to send message larger than max (5 vs. 4)", evenkeel.Unknown},
+		{"queue is larger than max", evenkeel.Overload},
+		{"too many messages", evenkeel.Overload},
+	} {
+		info := full()
+		info.Err = status.Error(codes.ResourceExhausted, c.text)
+		if got := result(info, false); got != (evenkeel.Result{Outcome: c.want}) {
+			t.Errorf("%q: %+v, want %v", c.text, got, c.want)
+		}
+		// A server that says when to come back means itself.
+		info.Trailer = metadata.Pairs("grpc-retry-pushback-ms", "1000")
+		if got := result(info, false); got.Outcome != evenkeel.Overload {
+			t.Errorf("%q with a pushback: %+v, want overload", c.text, got)
+		}
+		// The code decides first.
+		info = ended(status.Error(codes.Internal, c.text), true, true)
+		if got := result(info, false); got.Outcome != evenkeel.Failure {
+			t.Errorf("%q as INTERNAL: %+v, want failure", c.text, got)
+		}
 	}
 }
 

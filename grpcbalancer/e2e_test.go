@@ -300,7 +300,9 @@ func TestSwitchingPoliciesFailsNoCall(t *testing.T) {
 // A channel that idles drops the policy and makes another one.
 func TestChannelThatIdles(t *testing.T) {
 	servers := fleet(t, 2)
-	c := connect(t, lbConfigOf("{}"), servers, grpc.WithIdleTimeout(30*time.Millisecond))
+	c := dial(t, lbConfigOf("{}"), grpc.WithIdleTimeout(30*time.Millisecond))
+	c.resolver.InitialState(endpointsOf(servers...))
+	c.calls(5) // who waits for connections without calling may find the channel idle
 	first := c.policy()
 	for range 3 {
 		eventually(t, "the channel idles", func() bool { return c.cc.GetState() == connectivity.Idle })

@@ -21,7 +21,8 @@ type loadBalancingConfig = serviceconfig.LoadBalancingConfig
 type lbConfig struct {
 	serviceconfig.LoadBalancingConfig `json:"-"` // only embedding it makes a config
 
-	config evenkeel.Config
+	config evenkeel.Config // what is in force
+	given  evenkeel.Config // what of it came as JSON
 }
 
 // newChild builds the policy that owns the connection of one endpoint: gRPC's own

@@ -60,10 +60,13 @@ func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 
 // resolverError is what the name resolver said last, as text: the error itself could
 // carry a status.
-type resolverError string
+type resolverError struct {
+	whose string // channel
+	text  string
+}
 
 // Error implements error.
-func (e resolverError) Error() string { return "evenkeel: name resolver: " + string(e) }
+func (e resolverError) Error() string { return e.whose + "name resolver: " + e.text }
 
 // failing tells why there is no connection: in turn, what each child says.
 type failing struct {
@@ -90,10 +93,13 @@ func (f *failing) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{}, f.explain(err)
 }
 
-// explain adds what is wrong with the list, unless the child has said it already.
+// explain adds what is wrong with the list, of which the child may have said a part.
 func (f *failing) explain(err error) error {
 	text := err.Error()
-	if r, ok := f.resolver.(resolverError); ok && !strings.Contains(text, string(r)) {
+	if r, ok := f.resolver.(resolverError); ok {
+		if strings.Contains(text, r.text) {
+			return errors.New(r.whose + text)
+		}
 		return fmt.Errorf("%s; %w", text, r)
 	}
 	if _, isStatus := status.FromError(err); isStatus {

@@ -171,10 +171,10 @@ func TestFailingPickerNeverAnswersWithAStatus(t *testing.T) {
 		wantPlain(handshake.Error())
 		r.policy.ResolverError(status.Error(codes.Unavailable, "no DNS"))
 		r.settle()
-		wantPlain("name resolver error: rpc error: code = Unavailable desc = no DNS")
+		wantPlain("evenkeel: fake:///orders: name resolver error: rpc error: code = Unavailable desc = no DNS")
 		r.conn("a").becomes(connectivity.TransientFailure, errors.New("refused"))
 		r.settle()
-		wantPlain("refused; evenkeel: name resolver: rpc error: code = Unavailable desc = no DNS")
+		wantPlain("refused; evenkeel: fake:///orders: name resolver: rpc error: code = Unavailable desc = no DNS")
 	})
 }
 

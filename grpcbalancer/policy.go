@@ -29,6 +29,7 @@ type policy struct {
 	// Set at construction.
 	cc       balancer.ClientConn
 	opts     balancer.BuildOptions
+	base     evenkeel.Config // in force where nothing else is said
 	random   func() uint64
 	newChild childBuilderFunc
 
@@ -57,11 +58,13 @@ type policy struct {
 	connecting  bool        // connectIdle runs
 	window      *time.Timer // nil until needed
 	waiting     bool        // the window is open
-	sweeper     *time.Timer // nil before the first list
+	sweeper     *time.Timer // nil before the first endpoint
+	swept       bool        // at least once
+	lists       uint64      // new ones since then
 }
 
 // errNoEndpoints is what calls get while the resolver's list has nothing in it.
-var errNoEndpoints = errors.New("evenkeel: the name resolver's list has no endpoint with an address")
+var errNoEndpoints = errors.New("the name resolver's list has no endpoint with an address")
 
 // UpdateClientConnState takes a list and a config. Endpoints that stay keep their
 // connection and all that was learnt about them; those whose addresses and
@@ -86,7 +89,7 @@ func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 		e.child.Close()
 	}
 	if len(next) == 0 {
-		p.endUpdate(errNoEndpoints)
+		p.endUpdate(fmt.Errorf("%s%w", p.whose(), errNoEndpoints))
 		return balancer.ErrBadResolverState
 	}
 	p.endUpdate(nil)
@@ -96,7 +99,7 @@ func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 // updatePool gives the pool the new config and members, and returns their endpoints:
 // those there are, and new ones without a child yet. On an error nothing changed.
 func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) ([]*endpoint, error) {
-	config, err := configOf(parsed)
+	config, err := configOf(parsed, p.base)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +181,15 @@ func (p *policy) ResolverError(err error) {
 	for _, e := range p.children {
 		e.child.ResolverError(err)
 	}
-	p.endUpdate(resolverError(err.Error()))
+	p.endUpdate(resolverError{p.whose(), err.Error()})
+}
+
+// whose is what error texts begin with: a process has many channels.
+func (p *policy) whose() string {
+	if p.opts.Target.URL.Scheme == "" { // a parent's omission
+		return "evenkeel: "
+	}
+	return "evenkeel: " + p.opts.Target.String() + ": "
 }
 
 // UpdateSubConnState is never called: the children listen to their connections.

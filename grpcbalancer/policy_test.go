@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
@@ -340,27 +339,5 @@ func TestThousandEndpoints(t *testing.T) {
 		if len(got) < 990 {
 			t.Errorf("%d endpoints got requests", len(got))
 		}
-	})
-}
-
-func TestSweepRunsOnceASecondUntilClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, "")
-		r.up(each("a", "b")...)
-		_, done := r.picked()
-		time.Sleep(10 * time.Millisecond)
-		done(succeeded)
-		time.Sleep(3 * time.Second)
-		s := r.policy.pool.Stats()
-		if s.MedianLatency == 0 {
-			t.Error("no median after three seconds: nobody swept")
-		}
-		_, done = r.picked()
-		done(succeeded)
-		if s := r.policy.pool.Stats(); s.LateSweeps != 0 {
-			t.Errorf("%d sweeps were left to picks", s.LateSweeps)
-		}
-		r.policy.Close()
-		time.Sleep(time.Hour) // a timer that goes on would fire in here
 	})
 }

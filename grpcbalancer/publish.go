@@ -1,6 +1,7 @@
 package grpcbalancer
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/balancer"
@@ -36,9 +37,7 @@ func (p *policy) beginUpdate(endpoints []*endpoint) (left []*endpoint) {
 		}
 	}
 	p.children, p.list = children, endpoints
-	if p.sweeper == nil {
-		p.sweeper = time.AfterFunc(sweepEvery, p.sweep)
-	}
+	p.sweepAnew(len(endpoints))
 	return left
 }
 
@@ -60,7 +59,7 @@ func (p *policy) refuse(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.list) == 0 {
-		p.resolverErr = err
+		p.resolverErr = fmt.Errorf("%s%w", p.whose(), err)
 		p.publish()
 	}
 }

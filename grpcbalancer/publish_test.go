@@ -108,54 +108,43 @@ func TestFlapWithinTheWindow(t *testing.T) {
 	})
 }
 
-func TestReportsThatNoPickCanSeeAreNotPublished(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := connecting(t, 10)
-		for i := range 3 {
-			r.connects(i)
-		}
-		before := r.publications()
-		for i := 3; i < 10; i++ {
-			r.conn(fmt.Sprint(i)).becomes(connectivity.TransientFailure, errors.New("refused"))
-		}
-		r.settle()
-		r.passWindow()
-		if n := r.publications() - before; n != 0 {
-			t.Errorf("%d publications, want none", n)
-		}
-	})
-}
-
-func TestWindowDoesNotOutliveClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := connecting(t, 10)
-		for i := range 6 {
-			r.connects(i)
-		}
-		before := r.publications()
-		r.policy.Close()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if n := r.publications() - before; n != 0 {
-			t.Errorf("%d publications after Close", n)
-		}
-	})
-}
-
-// A new picker of a connection that stays READY replaces one that is dead.
-func TestReadyAgainWithAnotherConnectionIsPublishedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := connecting(t, 6)
-		for i := range 6 {
-			r.connects(i)
-		}
-		before := r.publications()
-		e := r.policy.children["0"]
-		e.UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: queue{}})
-		if n := r.publications() - before; n != 1 {
-			t.Errorf("%d publications, want 1", n)
-		}
-	})
+// Of ten endpoints the first few are up, from the fifth on with the window open.
+func TestWhatIsPublishedAtOnceAndThatNothingFollows(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		up   int
+		do   func(*rig)
+		want int
+	}{
+		{"reports that no pick can see", 3, func(r *rig) {
+			for i := 3; i < 10; i++ {
+				r.conn(fmt.Sprint(i)).becomes(connectivity.TransientFailure, errors.New("refused"))
+			}
+			r.settle()
+		}, 0},
+		{"Close while the window is open", 6, func(r *rig) { r.policy.Close() }, 0},
+		{"READY again, with a new picker in place of one that is dead", 6, func(r *rig) {
+			r.policy.children["0"].UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: queue{}})
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := connecting(t, 10)
+				for i := range c.up {
+					r.connects(i)
+				}
+				before := r.publications()
+				c.do(r)
+				for _, wait := range []time.Duration{0, time.Minute} {
+					time.Sleep(wait)
+					synctest.Wait()
+					if n := r.publications() - before; n != c.want {
+						t.Errorf("%d publications after %v, want %d", n, wait, c.want)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Reports that make no sense change nothing.

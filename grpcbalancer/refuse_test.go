@@ -27,8 +27,8 @@ func TestEmptyListClosesAllAndAsksForAnother(t *testing.T) {
 					}
 					r.settle()
 					r.wantState(connectivity.TransientFailure)
-					if _, err := r.pick(); !errors.Is(err, errNoEndpoints) {
-						t.Fatalf("pick: %v, want the reason", err)
+					if _, err := r.pick(); !errors.Is(err, errNoEndpoints) || !strings.Contains(err.Error(), "fake:///orders: ") {
+						t.Fatalf("pick: %v, want the reason and the target", err)
 					}
 					if n := r.openConns(); n != 0 {
 						t.Fatalf("%d connections are open", n)
@@ -41,70 +41,85 @@ func TestEmptyListClosesAllAndAsksForAnother(t *testing.T) {
 	}
 }
 
-func TestResolverError(t *testing.T) {
-	cause := errors.New("no such host")
-	wantCause := func(t *testing.T, r *rig) {
-		t.Helper()
-		r.wantState(connectivity.TransientFailure)
-		if _, err := r.pick(); err == nil || !strings.Contains(err.Error(), "no such host") {
-			t.Fatalf("error %v, want the resolver's", err)
-		}
+var errNoHost = errors.New("no such host")
+
+// wantNoHost expects calls to fail with the resolver's error and the name of the target.
+func wantNoHost(t *testing.T, r *rig) {
+	t.Helper()
+	r.wantState(connectivity.TransientFailure)
+	_, err := r.pick()
+	if err == nil || !strings.Contains(err.Error(), "no such host") || !strings.Contains(err.Error(), "fake:///orders: ") {
+		t.Fatalf("error %v, want the resolver's and the target", err)
 	}
-	t.Run("before the first list", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, "")
-			r.policy.ResolverError(cause)
-			wantCause(t, r)
-			r.up(at("a"))
-			r.wantState(connectivity.Ready)
+}
+
+func TestResolverErrorWithoutAList(t *testing.T) {
+	for name, before := range map[string]func(*rig){
+		"before the first":    func(*rig) {},
+		"after an empty list": func(r *rig) { _ = r.send(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, "")
+				before(r)
+				r.policy.ResolverError(errNoHost)
+				wantNoHost(t, r)
+				r.up(at("a"))
+				r.wantState(connectivity.Ready)
+			})
 		})
+	}
+}
+
+func TestResolverErrorWhileServingChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "")
+		r.up(each("a", "b")...)
+		before := r.publications()
+		r.policy.ResolverError(errNoHost)
+		r.settle()
+		r.wantState(connectivity.Ready)
+		if r.publications() != before {
+			t.Error("something was published")
+		}
+		r.picked()
 	})
-	t.Run("while serving", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, "")
-			r.up(each("a", "b")...)
-			before := r.publications()
-			r.policy.ResolverError(cause)
-			r.settle()
-			r.wantState(connectivity.Ready)
-			if r.publications() != before {
-				t.Error("something was published")
-			}
-			r.picked()
-		})
+}
+
+func TestResolverErrorWhileFailingJoinsTheConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "")
+		r.dial = func(string) error { return errors.New("refused") }
+		r.up(each("a", "b")...)
+		r.policy.ResolverError(errNoHost)
+		r.settle()
+		wantNoHost(t, r)
+		// The next attempt's error joins it, and a good list takes it away.
+		for _, a := range []string{"a", "b"} {
+			r.conn(a).becomes(connectivity.TransientFailure, errors.New("refused again"))
+		}
+		r.settle()
+		r.passWindow()
+		wantNoHost(t, r)
+		if _, err := r.pick(); !strings.Contains(err.Error(), "refused again") {
+			t.Errorf("error %v, want the connection's too", err)
+		}
+		r.up(each("a", "b")...)
+		if _, err := r.pick(); err == nil || strings.Contains(err.Error(), "no such host") {
+			t.Errorf("error %v, want the connection's alone", err)
+		}
 	})
-	t.Run("while failing", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, "")
-			r.dial = func(string) error { return errors.New("refused") }
-			r.up(each("a", "b")...)
-			r.policy.ResolverError(cause)
-			r.settle()
-			wantCause(t, r)
-			// The next attempt's error joins it, and a good list takes it away.
-			for _, a := range []string{"a", "b"} {
-				r.conn(a).becomes(connectivity.TransientFailure, errors.New("refused again"))
-			}
-			r.settle()
-			r.passWindow()
-			wantCause(t, r)
-			if _, err := r.pick(); !strings.Contains(err.Error(), "refused again") {
-				t.Errorf("error %v, want the connection's too", err)
-			}
-			r.up(each("a", "b")...)
-			if _, err := r.pick(); err == nil || strings.Contains(err.Error(), "no such host") {
-				t.Errorf("error %v, want the connection's alone", err)
-			}
-		})
-	})
-	t.Run("after an empty list", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, "")
-			_ = r.send(nil)
-			r.policy.ResolverError(cause)
-			wantCause(t, r)
-		})
-	})
+}
+
+// A parent may leave the target out.
+func TestErrorsWithoutATargetNameNone(t *testing.T) {
+	p := builder{}.Build(newFakeChannel(), balancer.BuildOptions{})
+	defer p.Close()
+	p.ResolverError(errNoHost)
+	_, err := p.(*policy).cc.(*fakeChannel).latest().Picker.Pick(balancer.PickInfo{})
+	if err == nil || err.Error() != "evenkeel: name resolver: no such host" {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestWrongConfigIsRefusedAndChangesNothing(t *testing.T) {
@@ -122,8 +137,8 @@ func TestWrongConfigIsRefusedAndChangesNothing(t *testing.T) {
 		first := newRig(t, "")
 		first.config = r.config
 		_ = first.send(each("b"))
-		if _, err := first.pick(); err == nil || !strings.Contains(err.Error(), "BalancerConfig") {
-			t.Errorf("pick without a list: %v, want the reason", err)
+		if _, err := first.pick(); err == nil || !strings.Contains(err.Error(), "fake:///orders: grpcbalancer: BalancerConfig") {
+			t.Errorf("pick without a list: %v, want the target and the reason", err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package grpcbalancer
 
 import (
 	"context"
+	"net/url"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,6 +29,9 @@ type rig struct {
 	list   []resolver.Endpoint // of the last one
 }
 
+// fakeTarget is what error texts name.
+var fakeTarget = resolver.Target{URL: url.URL{Scheme: "fake", Path: "/orders"}}
+
 // newRig returns a rig without endpoints; json is its config.
 func newRig(t *testing.T, json string) *rig {
 	t.Helper()
@@ -38,7 +42,7 @@ func newRig(t *testing.T, json string) *rig {
 func newSeededRig(t *testing.T, json string, random func() uint64) *rig {
 	t.Helper()
 	r := &rig{fakeChannel: newFakeChannel(), t: t, config: parse(t, json)}
-	r.policy = builder{rand: random}.Build(r.fakeChannel, balancer.BuildOptions{}).(*policy)
+	r.policy = builder{rand: random}.Build(r.fakeChannel, balancer.BuildOptions{Target: fakeTarget}).(*policy)
 	t.Cleanup(r.policy.Close)
 	return r
 }

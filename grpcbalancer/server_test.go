@@ -100,6 +100,12 @@ func (b *backend) EmptyCall(ctx context.Context, _ *testgrpc.Empty) (*testgrpc.E
 	return &testgrpc.Empty{}, nil
 }
 
+// UnaryCall answers with as much as it is asked for.
+func (b *backend) UnaryCall(_ context.Context, r *testgrpc.SimpleRequest) (*testgrpc.SimpleResponse, error) {
+	b.calls.Add(1)
+	return &testgrpc.SimpleResponse{Payload: &testgrpc.Payload{Body: make([]byte, r.GetResponseSize())}}, nil
+}
+
 // FullDuplexCall answers each message with one.
 func (b *backend) FullDuplexCall(s testgrpc.TestService_FullDuplexCallServer) error {
 	b.calls.Add(1)

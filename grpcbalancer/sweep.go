@@ -2,15 +2,34 @@ package grpcbalancer
 
 import "time"
 
-// sweep does the pool's housekeeping and comes back when the pool wants it, about
-// once a second. It takes no lock over it: the pool has its own, and is there before
-// the first sweep is due and never replaced.
+// sweepFirst is the time from the first list to the first sweep. Until then a pool takes
+// endpoints that nobody has tried for as good as the best answer, and too early a sweep
+// would end that before there are answers.
+const sweepFirst = time.Second
+
+// sweepAnew is for a list of n endpoints: the first begins the pool's housekeeping, and
+// after a later one the pool wants more of it for a while. Called under mu.
+func (p *policy) sweepAnew(n int) {
+	switch {
+	case p.swept:
+		p.lists++
+		p.sweeper.Reset(0)
+	case p.sweeper == nil && n > 0:
+		p.sweeper = time.AfterFunc(sweepFirst, p.sweep)
+	}
+}
+
+// sweep does the pool's housekeeping and comes back when the pool wants it. It takes no
+// lock over it: the pool has its own, and is never replaced.
 func (p *policy) sweep() {
-	now := time.Now()
-	next := p.pool.Sweep(now)
+	p.mu.Lock()
+	pool, list := p.pool, p.lists
+	p.mu.Unlock()
+	next := pool.Sweep(time.Now())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.sweeper.Reset(min(max(next.Sub(now), sweepEvery/10), sweepEvery))
+	p.swept = true
+	if p.lists == list && !p.closed { // else next is out of date, and another sweep is due
+		p.sweeper.Reset(time.Until(next))
 	}
 }

@@ -20,8 +20,10 @@ type Address struct {
 	// can, and is refused. A name is one endpoint, whatever number of addresses it
 	// has: they are tried in turn at each dial, and the weight is that of all.
 	Addr string
-	// Weight is the relative capacity. The zero value is absent and counts as 1;
-	// an explicit zero drains the endpoint.
+	// Weight is the relative capacity. The zero value is absent and counts as 1. An
+	// explicit zero, evenkeel.WeightOf(0), drains the endpoint: it gets no new requests and
+	// keeps its connections. If all in the list are 0, all count as equal, since somebody
+	// has to serve. Which policies go by weights is said with each.
 	Weight evenkeel.Weight
 }
 

@@ -142,7 +142,7 @@ func fixedDial(tmpl *http.Transport, addr string) *http.Transport {
 			err = errors.New("httpclient: Base.DialContext returned neither a connection nor an error")
 		}
 		if err != nil {
-			return nil, &dialError{err}
+			return nil, unreached(err)
 		}
 		return conn, nil
 	}

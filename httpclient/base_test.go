@@ -76,6 +76,17 @@ func TestTrap11BaseThatWorksIsTakenOver(t *testing.T) {
 	}
 }
 
+func TestTrap11CloneOfTheDefaultTransportNeedsOneLineMore(t *testing.T) {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	if _, err := template(base); err == nil || !strings.Contains(err.Error(), "Base.Proxy is set") {
+		t.Errorf("%v, want a word on its Proxy", err)
+	}
+	base.Proxy = nil
+	if _, got := shares(t, serve(t, 2, hello, plain), base, svc, 4); got[0] != 2 || got[1] != 2 {
+		t.Errorf("shares %v, want 2 each", got)
+	}
+}
+
 // shares sends n requests and returns what HTTP they used and how many each server got.
 func shares(t *testing.T, servers []*server, base *http.Transport, url string, n int) (proto string, got []int64) {
 	t.Helper()

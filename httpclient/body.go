@@ -8,29 +8,28 @@ import (
 	"github.com/evenkeel/evenkeel"
 )
 
-// answered books the headers of resp and makes the request end with its body. The
+// answered books the headers of resp and makes the request end with its body. What the
+// headers say is learnt now: the body of an error may take its time, or be left open. The
 // response stays the one that net/http made, with the body in a box.
 func answered(req *http.Request, resp *http.Response, pick evenkeel.Pick[*endpoint]) {
 	result := resultOfAnswer(resp)
 	if bodyless(req, resp) {
 		e := pick.Handle()
-		pick.Done(result) // takes the latency too, with one look at the clock
+		pick.Done(result) // the same, with one look at the clock
 		e.release()
 		return
 	}
-	if result.Outcome == evenkeel.Success {
-		pick.FirstByte()
-	}
+	pick.Answered(result)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		if conn, ok := resp.Body.(io.ReadWriteCloser); ok {
 			u := &upgraded{conn: conn}
-			u.box(conn, req, pick, result)
+			u.box(conn, req, pick, result.Outcome)
 			resp.Body = u
 			return
 		}
 	}
 	b := new(body)
-	b.box(resp.Body, req, pick, result)
+	b.box(resp.Body, req, pick, result.Outcome)
 	resp.Body = b
 }
 
@@ -53,25 +52,25 @@ func bodyless(req *http.Request, resp *http.Response) bool {
 // Read is running.
 type body struct {
 	io.ReadCloser
-	req    *http.Request // for its context
-	pick   evenkeel.Pick[*endpoint]
-	result evenkeel.Result // by the headers
-	ended  atomic.Bool
+	req     *http.Request // for its context
+	pick    evenkeel.Pick[*endpoint]
+	outcome evenkeel.Outcome // by the headers, and of a body that ends well
+	ended   atomic.Bool
 }
 
-func (b *body) box(inner io.ReadCloser, req *http.Request, pick evenkeel.Pick[*endpoint], result evenkeel.Result) {
-	b.ReadCloser, b.req, b.pick, b.result = inner, req, pick, result
+func (b *body) box(inner io.ReadCloser, req *http.Request, pick evenkeel.Pick[*endpoint], outcome evenkeel.Outcome) {
+	b.ReadCloser, b.req, b.pick, b.outcome = inner, req, pick, outcome
 }
 
 // Read reads the body.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !b.ended.Load() {
-		result := b.result
+		outcome := b.outcome
 		if err != io.EOF { // a Reader returns it as it is
-			result = evenkeel.Result{Outcome: outcomeOfAnswerError(b.req, err)}
+			outcome = outcomeOfAnswerError(b.req, err)
 		}
-		b.end(result)
+		b.end(outcome)
 	}
 	return n, err
 }
@@ -79,17 +78,18 @@ func (b *body) Read(p []byte) (int, error) {
 // Close closes the body. A caller that has seen enough got its answer. The request
 // ends before the inner Close, whose effect on a running Read is no failure.
 func (b *body) Close() error {
-	b.end(b.result)
+	b.end(b.outcome)
 	return b.ReadCloser.Close()
 }
 
-// end ends the request, once.
-func (b *body) end(result evenkeel.Result) {
+// end ends the request, once. It teaches more than the headers did only if they were good
+// and the body was not.
+func (b *body) end(outcome evenkeel.Outcome) {
 	if b.ended.Load() || !b.ended.CompareAndSwap(false, true) {
 		return
 	}
 	e := b.pick.Handle()
-	b.pick.Done(result)
+	b.pick.Done(evenkeel.Result{Outcome: outcome})
 	e.release()
 }
 
@@ -116,7 +116,7 @@ type upgraded struct {
 func (u *upgraded) Read(p []byte) (int, error) {
 	n, err := u.conn.Read(p)
 	if err != nil {
-		u.end(evenkeel.Result{})
+		u.end(evenkeel.Unknown)
 	}
 	return n, err
 }

@@ -224,7 +224,7 @@ func TestDNSComesEarlierWhenConnectionsFailButNotOften(t *testing.T) {
 		z := &zone{}
 		z.set(nil, "10.0.0.1")
 		tr := stubbed(t, &Transport{Resolver: &DNS{Lookup: z.lookup}}, func(string, *http.Request) (*http.Response, error) {
-			return nil, &dialError{errors.New("refused")}
+			return nil, &unreachedError{errors.New("refused")}
 		})
 		for range 600 { // a minute of failures
 			if _, err := tr.RoundTrip(request(t, "GET", svc, nil)); err == nil {

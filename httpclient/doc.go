@@ -17,11 +17,32 @@
 // header, TLS server name, certificates, cookies, redirects, Response.Request and
 // Response.Location are those of the URL.
 //
+// # In flight
+//
 // A request counts as in flight from the choice until its answer's body is at its end
 // or closed: close bodies, as net/http asks anyway. An answer without a body counts
 // no further than its headers, and the connection of a 101 answer until it is closed.
+// Whether the endpoint did well is learnt from the headers; a body that breaks off
+// afterwards is a failure.
 //
-// Cost: one allocation for an answer with a body, none for one without, beside those of
+// An endpoint that has ended no request for ten minutes, and holds no stream, is no
+// longer believed to be busy: what it has in flight is taken for bodies that nobody will
+// close. So an endpoint that serves nothing but longer downloads seems idle after
+// that. Streams are requests with an Upgrade header or "Accept: text/event-stream".
+//
+// # Retries
+//
+// There are none yet: each request is sent to one endpoint, once, except that
+// http.Transport sends it again by itself, to the same endpoint, if a connection that
+// it had kept turns out to be closed. To retry, wrap the Transport in a RoundTripper of
+// your own; each attempt is chosen and judged by itself, and an endpoint that has just
+// failed is unlikely to be chosen again by a policy that looks at failures. Errors that
+// are an [ErrUnreached] mean that nothing was sent, so that the request can always be
+// sent again; after others only if doing it twice does no harm (GET, PUT, DELETE).
+//
+// # Cost
+//
+// One allocation for an answer with a body, none for one without, beside those of
 // http.Transport, and O(1) work. Each Transport has one goroutine, and each
 // target one for its resolver. Everything is safe for concurrent use.
 package httpclient

@@ -13,11 +13,18 @@ var (
 	// ErrTooManyTargets says that a request would need one more target than
 	// Transport.MaxTargets, and that all of them have requests in flight.
 	ErrTooManyTargets = errors.New("httpclient: MaxTargets targets are in use")
+	// ErrUnreached says that nothing of the request was sent, so that sending it again can
+	// do no harm, whatever its method: no endpoint was found (*TargetError), or no
+	// connection to the one that was chosen could be made (refused, no answer to the
+	// dialer in time, a failed TLS handshake). It is what such errors are, for errors.Is,
+	// not what they say. A request's body was closed, as after any error: to send it again,
+	// take another one from http.Request.GetBody.
+	ErrUnreached = errors.New("httpclient: nothing of the request was sent")
 )
 
 // TargetError says why a request could not be sent to any endpoint of its target: no
 // addresses could be found, or none in time, or there are none (evenkeel.ErrEmpty).
-// Nothing of the request was sent.
+// Nothing of the request was sent: it is an [ErrUnreached].
 type TargetError struct {
 	// Target is the service that the request was for.
 	Target Target
@@ -39,14 +46,26 @@ func (e *TargetError) Unwrap() error { return e.Err }
 // and net.Error say so too.
 func (e *TargetError) Timeout() bool { return isTimeout(e.Err) }
 
-// dialError marks an error of the dialer: nothing of the request was sent. Its text
-// and what it wraps are the dialer's.
-type dialError struct{ err error }
+// Is says that it is an ErrUnreached.
+func (e *TargetError) Is(target error) bool { return target == ErrUnreached }
 
-func (e *dialError) Error() string   { return e.err.Error() }
-func (e *dialError) Unwrap() error   { return e.err }
-func (e *dialError) Timeout() bool   { return isTimeout(e.err) }
-func (e *dialError) Temporary() bool { return false } // with Timeout it makes a net.Error
+// unreachedError makes an ErrUnreached of an error of connecting. Its text and what it
+// wraps are those of that error.
+type unreachedError struct{ err error }
+
+func (e *unreachedError) Error() string        { return e.err.Error() }
+func (e *unreachedError) Unwrap() error        { return e.err }
+func (e *unreachedError) Is(target error) bool { return target == ErrUnreached }
+func (e *unreachedError) Timeout() bool        { return isTimeout(e.err) }
+func (e *unreachedError) Temporary() bool      { return false } // with Timeout it makes a net.Error
+
+// unreached makes err an ErrUnreached, if it is none yet.
+func unreached(err error) error {
+	if errors.Is(err, ErrUnreached) {
+		return err
+	}
+	return &unreachedError{err}
+}
 
 func isTimeout(err error) bool {
 	var ne net.Error

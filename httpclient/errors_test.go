@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/picker"
 )
 
 // closable is a request body that knows whether it was closed.
@@ -146,6 +147,21 @@ func TestDrainedEndpointGetsNoRequests(t *testing.T) {
 	}
 	if e := endpointStats(t, one(t, tr), "10.0.0.1:80"); e.Picks != 0 {
 		t.Errorf("%d requests to an endpoint of weight 0", e.Picks)
+	}
+}
+
+func TestListOfDrainedEndpointsAloneServesEqually(t *testing.T) {
+	zero := evenkeel.WeightOf(0)
+	tr := stubbed(t, &Transport{
+		Resolver: Static{{Addr: "10.0.0.1", Weight: zero}, {Addr: "10.0.0.2", Weight: zero}},
+		Config:   evenkeel.Config{Policy: picker.WeightedRoundRobin{}},
+	}, stubAnswer)
+	for range 10 {
+		roundTripAll(t, tr)
+	}
+	s := one(t, tr)
+	if !s.AllDrained || s.Endpoints[0].Picks != 5 || s.Endpoints[1].Picks != 5 {
+		t.Errorf("%+v, want 5 requests to each", s.Stats)
 	}
 }
 

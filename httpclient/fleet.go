@@ -19,7 +19,6 @@ const (
 	defaultMaxTargets = 256
 	limitMaxTargets   = 1 << 16
 	defaultTargetIdle = 15 * time.Minute
-	sweepEvery        = time.Second
 )
 
 // fleet is a Transport at work: its settings, checked, and the groups of the targets
@@ -36,16 +35,18 @@ type fleet struct {
 	ctx        context.Context // done when the fleet is closed
 	cancel     context.CancelFunc
 
+	news chan *group // groups with a new list, for the sweeper
+
 	groups atomic.Pointer[map[Target]*group]
-	latest atomic.Pointer[latest]
+	usual  atomic.Pointer[usual] // set under mu, and only to a group in groups
 
 	mu     sync.Mutex
 	closed bool
 }
 
-// latest is the newest group with the URL that it was made for. Most Transports have
-// one target, and comparing two strings costs a fraction of looking them up.
-type latest struct {
+// usual is a group with the URL that it was asked for by. Most Transports have one
+// target, and comparing two strings costs a fraction of looking them up.
+type usual struct {
 	scheme, host string
 	group        *group
 }
@@ -81,6 +82,7 @@ func newFleet(t *Transport) (*fleet, error) {
 	if f.newLeaf == nil {
 		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
 	}
+	f.news = make(chan *group, newsAtOnce)
 	f.groups.Store(&map[Target]*group{})
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	go f.sweep()
@@ -89,7 +91,7 @@ func newFleet(t *Transport) (*fleet, error) {
 
 // group returns the group of u's target, which is made on first use.
 func (f *fleet) group(u *url.URL) (*group, error) {
-	if l := f.latest.Load(); l != nil && u != nil && u.Host == l.host && u.Scheme == l.scheme {
+	if l := f.usual.Load(); l != nil && u != nil && u.Host == l.host && u.Scheme == l.scheme {
 		return l.group, nil
 	}
 	target, err := targetOf(u)
@@ -97,6 +99,11 @@ func (f *fleet) group(u *url.URL) (*group, error) {
 		return nil, err
 	}
 	if g := (*f.groups.Load())[target]; g != nil {
+		// Nobody waits for it: the next request may have more luck.
+		if f.usual.Load() == nil && f.mu.TryLock() {
+			f.remember(u, g)
+			f.mu.Unlock()
+		}
 		return g, nil
 	}
 	if err := target.validate(); err != nil {
@@ -120,8 +127,15 @@ func (f *fleet) group(u *url.URL) (*group, error) {
 		return nil, err
 	}
 	f.publish(func(groups map[Target]*group) { groups[target] = g })
-	f.latest.Store(&latest{scheme: u.Scheme, host: u.Host, group: g})
+	f.remember(u, g)
 	return g, nil
+}
+
+// remember makes g the usual group if there is none, and g is still in use. mu is held.
+func (f *fleet) remember(u *url.URL, g *group) {
+	if f.usual.Load() == nil && (*f.groups.Load())[g.target] == g {
+		f.usual.Store(&usual{scheme: u.Scheme, host: u.Host, group: g})
+	}
 }
 
 // newGroup makes a group and starts its Watch.
@@ -136,6 +150,7 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 		pool:      pool,
 		newLeaf:   func(addr string) leaf { return f.newLeaf(target, addr) },
 		hints:     make(chan struct{}, 1),
+		news:      f.news,
 		settled:   make(chan struct{}),
 		cancel:    cancel,
 		idleSince: now,
@@ -146,7 +161,6 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 
 // publish makes a changed copy of the map the one that requests see. mu is held.
 func (f *fleet) publish(change func(map[Target]*group)) {
-	f.latest.Store(nil) // it may be the one that goes
 	groups := maps.Clone(*f.groups.Load())
 	change(groups)
 	f.groups.Store(&groups)
@@ -170,7 +184,15 @@ func (f *fleet) evictOne(now time.Time) bool {
 // pool closed, and asks for the target again. mu is held.
 func (f *fleet) evict(g *group) {
 	f.publish(func(groups map[Target]*group) { delete(groups, g.target) })
+	f.forget(g)
 	g.close()
+}
+
+// forget makes room for another usual group, if g is it. mu is held.
+func (f *fleet) forget(g *group) {
+	if l := f.usual.Load(); l != nil && l.group == g {
+		f.usual.Store(nil)
+	}
 }
 
 // note takes down which groups had requests. mu is held.
@@ -182,26 +204,12 @@ func (f *fleet) note(now time.Time) {
 	}
 }
 
-// sweep does the housekeeping until the fleet is closed.
-func (f *fleet) sweep() {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-f.ctx.Done():
-			return
-		case now := <-ticker.C:
-			for _, g := range *f.groups.Load() {
-				g.pool.Sweep(now)
-			}
-			f.evictIdle(now)
-		}
-	}
-}
-
+// evictIdle closes the groups that have been without requests for too long. It runs once
+// in sweepEvery.
 func (f *fleet) evictIdle(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.usual.Store(nil) // the next request shows which target is now
 	f.note(now)
 	for _, g := range *f.groups.Load() {
 		if now.Sub(g.idleSince) >= f.targetIdle && !g.busy() {
@@ -217,6 +225,7 @@ func (f *fleet) close() {
 	f.closed = true
 	groups := *f.groups.Load()
 	f.publish(func(groups map[Target]*group) { clear(groups) })
+	f.usual.Store(nil)
 	f.mu.Unlock()
 	f.cancel()
 	for _, g := range groups {

@@ -18,6 +18,7 @@ type group struct {
 	pool    *evenkeel.Pool[*endpoint]
 	newLeaf func(addr string) leaf
 	hints   chan struct{}      // to the resolver; holds one
+	news    chan<- *group      // to the sweeper
 	cancel  context.CancelFunc // ends Watch
 	settled chan struct{}      // closed when there is a first list, a first error, or no group any more
 
@@ -26,6 +27,7 @@ type group struct {
 	waiting atomic.Int64 // requests that wait for the first list
 
 	idleSince time.Time // guarded by the fleet's mu
+	swept     bool      // at least once; the sweeper's own
 
 	mu        sync.Mutex
 	closed    bool
@@ -50,6 +52,7 @@ func (g *group) Update(list []Address) error {
 		g.lastErr = nil
 		g.listed.Store(true)
 		g.settle()
+		g.announce()
 	}
 	g.mu.Unlock()
 	for _, e := range removed {
@@ -112,6 +115,15 @@ func (g *group) settle() {
 	case <-g.settled:
 	default:
 		close(g.settled)
+	}
+}
+
+// announce tells the sweeper of a new list. One that it has no time for is found at its
+// next round over all targets.
+func (g *group) announce() {
+	select {
+	case g.news <- g:
+	default:
 	}
 }
 

@@ -26,8 +26,9 @@ func resultOfAnswer(resp *http.Response) evenkeel.Result {
 	return evenkeel.Result{Outcome: picker.OutcomeOfHTTP(resp.StatusCode, ok), RetryAfter: after}
 }
 
-// maxRetryAfter bounds what a server can ask for, before the pool's own bounds.
-const maxRetryAfter = time.Hour
+// maxRetryAfter bounds what a server can ask for. The pool has a lower bound for how long
+// it does without an endpoint.
+const maxRetryAfter = 300 * time.Second
 
 // retryAfter reads Retry-After, a number of seconds or a date (RFC 9110, 10.2.3). ok
 // says that there is a valid one; dates in the past are 0.
@@ -111,7 +112,7 @@ func legacyCanceled(req *http.Request) bool {
 // nothing of the request was sent.
 func isUnreached(err error) bool {
 	var (
-		dial     *dialError
+		dial     *unreachedError
 		cert     *tls.CertificateVerificationError
 		notTLS   tls.RecordHeaderError
 		ech      *tls.ECHRejectionError

@@ -32,7 +32,7 @@ func TestTrap10ContextDecidesWhetherTheCallerLeft(t *testing.T) {
 		want evenkeel.Outcome
 	}{
 		{"cancelled, the cause is the error", canceled, own, evenkeel.Canceled},
-		{"cancelled while refused", canceled, &dialError{io.EOF}, evenkeel.Canceled},
+		{"cancelled while refused", canceled, &unreachedError{io.EOF}, evenkeel.Canceled},
 		{"deadline, the cause is the error", expired, own, evenkeel.Timeout},
 		{"cancelled after the deadline", late, context.Canceled, evenkeel.Timeout},
 		{"the error says cancelled, the caller is there", t.Context(), context.Canceled, evenkeel.Failure},

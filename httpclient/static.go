@@ -6,7 +6,9 @@ import (
 )
 
 // Static is a Resolver with a fixed list: it serves every target from the same
-// endpoints, whatever the URL's host. It must not be changed while it is in use.
+// endpoints, whatever the URL's host. It must not be changed while it is in use. An
+// address that comes twice, in whatever form, is refused: with two weights or none it
+// is a mistake. (The gRPC policy merges duplicates, as gRPC asks of policies.)
 type Static []Address
 
 // Validate reports every problem of the list, joined: no addresses, text that is no

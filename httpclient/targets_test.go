@@ -113,3 +113,81 @@ func TestTargetWithoutRequestsIsForgotten(t *testing.T) {
 		tr.Close()
 	})
 }
+
+// usualHost is the host of the target that is found without a look at the map, "" for none.
+func usualHost(tr *Transport) string {
+	if l := tr.running().usual.Load(); l != nil {
+		return l.host
+	}
+	return ""
+}
+
+func TestUsualTargetIsFoundAgainWhateverComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &script{first: addrs("10.0.0.1")}
+		tr := stubbed(t, &Transport{Resolver: r, MaxTargets: 2}, stubAnswer)
+		start := time.Now()
+		roundTripTo(t, tr, "a.test") // starts the sweeps
+		for i, s := range []struct {
+			ask    string
+			second int // each has a sweep before it
+			want   string
+		}{
+			{"a.test", 0, "a.test"},
+			{"b.test", 0, "a.test"},
+			{"b.test", 1, "b.test"}, // a may be asked for no longer
+			{"a.test", 1, "b.test"},
+			{"a.test", 2, "a.test"},
+			{"c.test", 2, "a.test"}, // for which b makes room
+		} {
+			// Not at the instant of a sweep.
+			time.Sleep(time.Until(start.Add(time.Duration(s.second)*sweepEvery + sweepEvery/2)))
+			roundTripTo(t, tr, s.ask)
+			if got := usualHost(tr); got != s.want {
+				t.Errorf("step %d, %s: the usual target is %q, want %q", i, s.ask, got, s.want)
+			}
+		}
+		// The usual one goes, since all others are busy.
+		open, err := tr.RoundTrip(request(t, "GET", "http://c.test/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		roundTripTo(t, tr, "d.test")
+		if got := usualHost(tr); got != "d.test" {
+			t.Errorf("the usual target is %q, want d.test", got)
+		}
+		open.Body.Close()
+		tr.Close()
+	})
+}
+
+func roundTripTo(t *testing.T, tr *Transport, host string) {
+	t.Helper()
+	roundTrip(t, tr, request(t, "GET", "http://"+host+"/", nil))
+}
+
+// A target that was closed must not be found by the short way, or its requests would go
+// round for ever.
+func TestUsualTargetIsNeverAClosedOne(t *testing.T) {
+	tr := stubbed(t, &Transport{Resolver: &script{first: addrs("10.0.0.1")}, MaxTargets: 1}, stubAnswer)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 300 {
+				resp, err := tr.RoundTrip(request(t, "GET", fmt.Sprintf("http://h%d.test/", i), nil))
+				if err == nil {
+					resp.Body.Close()
+				} else if !errors.Is(err, ErrTooManyTargets) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	f := tr.running()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.usual.Load(); l != nil && (*f.groups.Load())[l.group.target] != l.group {
+		t.Errorf("the usual target is %v, which is closed", l.group.target)
+	}
+}

@@ -36,10 +36,15 @@ type Transport struct {
 	// or TLSNextProto is a map without "h2". What x/net/http2.ConfigureTransport set up
 	// is replaced by net/http's own HTTP/2.
 	//
-	// Refused are Proxy (also the one that http.DefaultTransport has), Dial, DialTLS and
-	// DialTLSContext, which would all choose the connection instead of the Transport;
-	// protocols besides HTTP/2 in TLSNextProto; MaxConnsPerHost together with HTTP/2; and
-	// negative durations. Protocols registered with RegisterProtocol are not taken over.
+	// Refused are Proxy, Dial, DialTLS and DialTLSContext, which would all choose the
+	// connection instead of the Transport; protocols besides HTTP/2 in TLSNextProto;
+	// MaxConnsPerHost together with HTTP/2; and negative durations. http.DefaultTransport
+	// has a Proxy, so that a clone of it needs one more line:
+	//
+	//	base := http.DefaultTransport.(*http.Transport).Clone()
+	//	base.Proxy = nil
+	//
+	// Protocols registered with RegisterProtocol are not taken over.
 	Base *http.Transport
 
 	// MaxTargets is how many targets (scheme, host and port) may be in use at a time. One
@@ -69,11 +74,14 @@ type startup struct {
 
 // RoundTrip sends req to an endpoint of its target, as http.RoundTripper says. The
 // request is passed on as it is. It counts as in flight until the answer's body is at
-// its end or closed; the endpoint's latency is the time to the headers.
+// its end or closed; the endpoint's latency is the time to the headers, and what their
+// status says of it counts from then on.
 //
 // Errors before an endpoint was chosen are *TargetError, ErrClosed,
 // ErrTooManyTargets, or say what is wrong with the request or the Transport. After
-// that they are those of http.Transport.
+// that they are those of http.Transport. Where nothing was sent they are an
+// [ErrUnreached]. A request is sent once: there are no retries (see the package's
+// documentation).
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	g, pick, err := t.pick(req)
 	if err != nil {
@@ -91,6 +99,9 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	e.release()
 	if outcome == evenkeel.Unreached || outcome == evenkeel.Failure {
 		g.hint()
+	}
+	if outcome == evenkeel.Unreached {
+		err = unreached(err)
 	}
 	return nil, err
 }
