@@ -55,6 +55,38 @@ func TestLogMeanFollowsItsDefinition(t *testing.T) {
 	}
 }
 
+// A sample counts for the time that it took, not only for the time since the last one: of an
+// endpoint that answers a thousand times a second, one answer in 2 s is two seconds' news.
+func TestLogMeanWeighsASampleByItsOwnDuration(t *testing.T) {
+	for _, tc := range []struct {
+		gap, x time.Duration
+		want   float64 // weight of the sample
+	}{
+		{time.Millisecond, 10 * time.Millisecond, 0.01}, // the least
+		{time.Millisecond, time.Second, 1 - math.Exp(-0.101/2)},
+		{time.Millisecond, 2 * time.Second, 1 - math.Exp(-0.201/2)},
+		{time.Millisecond, time.Minute, 0.1}, // the most
+		{100 * time.Millisecond, 10 * time.Millisecond, 1 - math.Exp(-0.101/2)},
+	} {
+		p := NewLogMeanParams(time.Second)
+		var m LogMean
+		const usual = 1e6
+		now := sec
+		for range 200 { // more than one sample's weight of 1/100
+			now += 1e6
+			m.Observe(usual, now, p, NoTarget)
+		}
+		now += int64(tc.gap)
+		m.Observe(int64(tc.x), now, p, NoTarget)
+		lg, _ := m.Log2(now, p, NoTarget)
+		got := float64(lg-LatencyLog2(usual)) / float64(LatencyLog2(int64(tc.x))-LatencyLog2(usual))
+		// An instant is up to four ticks of 4 ms older than it was.
+		if slack := 1 - math.Exp(-0.017/2); got < tc.want-0.001 || got > tc.want+slack {
+			t.Errorf("a sample of %v, %v after the last, has the weight %.4f, want %.4f", tc.x, tc.gap, got, tc.want)
+		}
+	}
+}
+
 func TestLogMeanFadesToTheTargetAndNotBeyond(t *testing.T) {
 	p := NewLogMeanParams(time.Second)
 	for _, x := range []int64{1e6, 1e9} {

@@ -31,6 +31,7 @@ var comparing = []struct {
 	{"least_latency", picker.Least{Signal: picker.Latency}},
 	{"least_time", picker.Least{Signal: picker.LeastTime{}}},
 	{"least_table", picker.Least{Signal: &picker.LoadTable{}}},
+	{"adaptive", picker.Adaptive{}},
 }
 
 func weighted(weights ...float64) []picker.Endpoint {
@@ -44,16 +45,16 @@ func weighted(weights ...float64) []picker.Endpoint {
 // While nothing is in flight, shares are the weights: the first drawn keeps a tie.
 func TestChoicesFollowWeightsWhenIdle(t *testing.T) {
 	for _, tc := range comparing {
-		if !strings.HasPrefix(tc.name, "p") {
+		if strings.HasPrefix(tc.name, "least") {
 			continue // a full scan takes the weight for a speed and prefers the fast
 		}
 		for _, weights := range [][]float64{{1, 1}, {3, 1}, {5, 1, 1}, {10_000, 1}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 10_000}} {
 			if slices.Max(weights) > 10 && !strings.HasSuffix(tc.name, "in_flight") &&
-				!strings.HasSuffix(tc.name, "latency") && !strings.HasSuffix(tc.name, "log_mean") {
+				!strings.HasSuffix(tc.name, "latency") && !strings.HasSuffix(tc.name, "log_mean") && tc.name != "adaptive" {
 				continue // an estimate that fades to zero draws requests to whoever gets few
 			}
 			_, s := build(t, tc.policy, weighted(weights...), rand.New(rand.NewPCG(41, 42)).Uint64)
-			const total = 50_000
+			const total = 20_000
 			counts, now := make([]int, len(weights)), int64(0)
 			for range total {
 				now += ms
@@ -78,21 +79,42 @@ func TestChoicesFollowWeightsWhenIdle(t *testing.T) {
 	}
 }
 
-// Under load, requests in flight settle in proportion to weight.
+// Under load, requests in flight settle in proportion to weight: the lesser k/w of two wins, so that
+// no two that have been compared are further apart than one of them was when it won. By counts
+// alone that is one request of the lightest, and two for chains of pairs that were never
+// compared. By latency it is a tie in k/w + 1 too, a tenth of a doubling or 7.2 %.
 func TestChoicesFollowWeightsUnderLoad(t *testing.T) {
-	for _, policy := range []picker.Policy{
-		picker.P2C{Signal: picker.InFlight}, picker.P2C{}, picker.P2C{Choices: 4}, picker.Least{},
+	const tie = 0.0718 // 2^0.1 - 1
+	for _, tc := range []struct {
+		policy picker.Policy
+		band   float64
+	}{
+		{picker.P2C{Signal: picker.InFlight}, 0},
+		{picker.P2C{Signal: picker.InFlight, Choices: 4}, 0},
+		{picker.Least{}, 0},
+		{picker.P2C{}, tie},
+		{picker.P2C{Choices: 4}, tie},
+		{picker.Least{Signal: picker.Latency}, tie},
+		{picker.Adaptive{}, tie},
 	} {
-		_, s := build(t, policy, weighted(1, 2, 3, 4, 10), rand.New(rand.NewPCG(43, 44)).Uint64)
-		for range 2000 { // all stay open
-			if _, _, err := s.Pick(picker.Request{Kind: picker.Stream}, 0); err != nil {
-				t.Fatal(err)
+		for _, weights := range [][]float64{{1, 2, 3, 4, 10}, {1, 2, 3, 4, 10, 1, 2, 3, 4, 10}} {
+			const each = 100.0 // per weight
+			_, s := build(t, tc.policy, weighted(weights...), rand.New(rand.NewPCG(43, 44)).Uint64)
+			total := 0.0
+			for _, w := range weights {
+				total += each * w
 			}
-		}
-		for i := range s.Len() {
-			want := 100 * s.Members().Weight(i)
-			if got := float64(s.Record(i).InFlight()); math.Abs(got-want) > 15+0.1*want {
-				t.Errorf("%#v: endpoint %d has %v in flight, want about %v", policy, i, got, want)
+			for range int(total) { // all stay open
+				if _, _, err := s.Pick(picker.Request{Kind: picker.Stream}, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			bound := tc.band*(each+1) + 2
+			for i, w := range weights {
+				if got := float64(s.Record(i).InFlight()) / w; math.Abs(got-each) > bound {
+					t.Errorf("%#v, n = %d: endpoint %d of weight %v has %.1f per weight in flight, want %v ± %.1f",
+						tc.policy, len(weights), i, w, got, each, bound)
+				}
 			}
 		}
 	}
@@ -291,52 +313,5 @@ func TestOneFreeEndpointAmongAvoidedOnesIsFound(t *testing.T) {
 			}
 			p.Done(ms, picker.Result{})
 		}
-	}
-}
-
-func TestLoadTableIsObeyedAndChecked(t *testing.T) {
-	table := &picker.LoadTable{}
-	_, s := build(t, picker.Least{Signal: table}, endpoints(3), nil)
-	if err := table.Set(map[string]float64{"e0": 5, "e1": 2, "e2": 3}); err != nil {
-		t.Fatal(err)
-	}
-	for range 50 {
-		if _, i, _ := s.Pick(picker.Request{}, 0); i != 1 {
-			t.Fatalf("picked %d, want 1: own counts must not matter", i)
-		}
-	}
-	err := table.Set(map[string]float64{"e0": -1, "e1": math.NaN(), "e2": 0})
-	if err == nil || !strings.Contains(err.Error(), `"e0" is -1`) || !strings.Contains(err.Error(), `"e1" is NaN`) {
-		t.Errorf("bad loads: %v", err)
-	}
-	if _, i, _ := s.Pick(picker.Request{}, 0); i != 1 {
-		t.Error("a refused table changed the choice")
-	}
-	if err := table.Set(map[string]float64{"e0": 4, "e1": 6}); err != nil {
-		t.Fatal(err)
-	}
-	if a, b := table.Cost(s.Record(2), 0), table.Cost(s.Record(0), 0); a != b {
-		t.Errorf("an endpoint that is not in the table costs %d, want the lower median %d", a, b)
-	}
-}
-
-func TestLeastTimeRoundsLikeNGINX(t *testing.T) {
-	sig := picker.LeastTime{}
-	_, s := build(t, picker.Least{Signal: sig}, endpoints(4), nil)
-	for i, d := range []int64{3, 19, 21, 9000} {
-		p := hold(t, s, i)
-		p.Done(d*ms, picker.Result{Outcome: picker.Success})
-	}
-	now := 9000 * ms
-	cost := func(i int) int64 { return sig.Cost(s.Record(i), now) }
-	if cost(0) != cost(1) || cost(2) != cost(0)+ewma.One {
-		t.Errorf("3, 19 and 21 ms cost %d, %d, %d; want one, one and two buckets of 20 ms", cost(0), cost(1), cost(2))
-	}
-	if want := ewma.Log2(250); cost(3) != want {
-		t.Errorf("9 s cost %d, want %d as 5 s", cost(3), want)
-	}
-	later := now + int64(21*time.Second) // unused for two halvings
-	if got := sig.Cost(s.Record(3), later); got != ewma.Log2(9000/4/20+1) {
-		t.Errorf("after two halvings %d, want %d", got, ewma.Log2(9000/4/20+1))
 	}
 }

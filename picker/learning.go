@@ -33,12 +33,16 @@ const (
 // shared is what all records of a registry have in common.
 type shared struct {
 	learning atomic.Pointer[learning]
-	median   atomic.Int64  // log2 of the pool's median latency in Q16, or ewma.NoTarget
-	mean     atomic.Int64  // log2 of the mean latency, as above
-	target   atomic.Int64  // log2 of the median over requests, to which estimates fade, as above
-	swept    atomic.Int64  // instant of the last sweep
-	settled  atomic.Bool   // a sweep has set median and mean
-	rand     func() uint64 // nil: the runtime's
+	median   atomic.Int64 // log2 of the pool's median latency in Q16, or ewma.NoTarget
+	mean     atomic.Int64 // log2 of the mean latency, as above
+	target   atomic.Int64 // log2 of the median over requests, to which estimates fade, as above
+	swept    atomic.Int64 // instant of the last sweep
+	// settled says that sweeps measure the three above. Until everybody has answered, but
+	// for no longer than a second after the first answer or for eight picks a member, they
+	// are the best answer instead.
+	settled     atomic.Bool
+	firstSample atomic.Int64  // instant of the first answer
+	rand        func() uint64 // nil: the runtime's
 }
 
 func (s *shared) uint64() uint64 {

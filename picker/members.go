@@ -25,6 +25,7 @@ type Registry struct {
 
 	// The pace of requests, from sweep to sweep.
 	sweptAt int64
+	picks   uint64  // since the registry was made
 	gap     float64 // mean time between two picks in nanoseconds; 0 unknown
 	unit    time.Duration
 }

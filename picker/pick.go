@@ -239,9 +239,12 @@ func (r *Record) observe(x, now int64, l *learning) {
 	lg := ewma.LatencyLog2(x)
 	target := r.shared.target.Load()
 	if target == ewma.NoTarget || lg < target && !r.shared.settled.Load() {
-		// Until a sweep sees two samples, others are taken for as good as the best answer,
-		// so that all of them are tried.
+		// At first others are taken for as good as the best answer, so that all of them are
+		// tried: a slow first answer, as first answers are, would hide them.
 		if r.shared.target.CompareAndSwap(target, lg) {
+			if target == ewma.NoTarget {
+				r.shared.firstSample.Store(now)
+			}
 			r.shared.median.Store(lg)
 			r.shared.mean.Store(lg)
 		}

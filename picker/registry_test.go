@@ -19,29 +19,16 @@ func TestT14RecordsSurviveEveryUpdate(t *testing.T) {
 	g.Learn(policy.Needs())
 	list := endpoints(20)
 	next := 20
-	var open []picker.Pick
-	now := int64(0)
+	traffic := openTraffic{r: r}
 	var prev picker.Picker
 	for step := range 1000 {
-		m, err := g.Members(list, now)
+		m, err := g.Members(list, traffic.now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		prev = policy.Build(m, prev)
-		s := picker.NewSnapshot(m, nil, policy, prev)
-		for range 20 {
-			now += ms / 2
-			p, _, err := s.Pick(picker.Request{Kind: picker.Kind(r.IntN(3))}, now)
-			if err != nil {
-				t.Fatal(err)
-			}
-			open = append(open, p)
-			if k := r.IntN(len(open)); len(open) > 50 {
-				open[k].Done(now, picker.Result{Outcome: picker.Outcome(r.IntN(7))})
-				open[k] = open[len(open)-1]
-				open = open[:len(open)-1]
-			}
-		}
+		traffic.serve(t, picker.NewSnapshot(m, nil, policy, prev))
+		now := traffic.now
 		before := map[string]string{}
 		for i := range m.Len() {
 			before[m.Record(i).ID()] = state(m.Record(i), now)
@@ -62,16 +49,37 @@ func TestT14RecordsSurviveEveryUpdate(t *testing.T) {
 			}
 		}
 	}
-	for i := range open {
-		open[i].Done(now, picker.Result{})
+	for i := range traffic.open {
+		traffic.open[i].Done(traffic.now, picker.Result{})
 	}
-	m, err := g.Members(list, now)
+	m, err := g.Members(list, traffic.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range m.Len() {
 		if n := m.Record(i).InFlight(); n != 0 {
 			t.Errorf("%s: in flight %d at rest", m.Record(i).ID(), n)
+		}
+	}
+}
+
+// openTraffic keeps some fifty requests in flight, which end in any order and in any way.
+type openTraffic struct {
+	r    *rand.Rand
+	now  int64
+	open []picker.Pick
+}
+
+// serve sends twenty requests.
+func (o *openTraffic) serve(t *testing.T, s *picker.Snapshot) {
+	t.Helper()
+	for range 20 {
+		o.now += ms / 2
+		o.open = append(o.open, pickAt(t, s, picker.Request{Kind: picker.Kind(o.r.IntN(3))}, o.now))
+		if k := o.r.IntN(len(o.open)); len(o.open) > 50 {
+			o.open[k].Done(o.now, picker.Result{Outcome: picker.Outcome(o.r.IntN(7))})
+			o.open[k] = o.open[len(o.open)-1]
+			o.open = o.open[:len(o.open)-1]
 		}
 	}
 }

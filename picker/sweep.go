@@ -43,7 +43,8 @@ func (g *Registry) Sweep(now int64) {
 		r.forgetHint(now, rampUnits*l.unit)
 	}
 	g.scratch = known
-	g.measure(known, members)
+	g.picks += picks
+	g.measure(known, members, now)
 	g.pace(now, picks, members)
 	l = g.shared.learning.Load()
 	for _, r := range g.records {
@@ -65,6 +66,9 @@ func (r *Record) picksSince() uint64 {
 	return since
 }
 
+// settlingPicks is how many picks for each member are enough to know who is slow.
+const settlingPicks = 8
+
 // knownLatency is an endpoint's estimate and its share of recent traffic.
 type knownLatency struct {
 	lg      int64
@@ -72,9 +76,14 @@ type knownLatency struct {
 }
 
 // measure takes the pool's latencies from those of its endpoints that have any.
-func (g *Registry) measure(known []knownLatency, members int) {
+func (g *Registry) measure(known []knownLatency, members int, now int64) {
 	if len(known) == 0 {
 		return
+	}
+	if len(known) == members || now-g.shared.firstSample.Load() >= int64(minUnit) || g.picks >= settlingPicks*uint64(members) {
+		g.shared.settled.Store(true)
+	} else if !g.shared.settled.Load() {
+		return // first answers are slow; see Record.observe
 	}
 	slices.SortFunc(known, func(a, b knownLatency) int {
 		return cmp.Or(cmp.Compare(a.lg, b.lg), cmp.Compare(a.traffic, b.traffic))
@@ -98,10 +107,6 @@ func (g *Registry) measure(known []knownLatency, members int) {
 		}
 	}
 	g.shared.target.Store(target)
-	// One answer alone may be an unlucky one.
-	if len(known) >= min(members, 2) {
-		g.shared.settled.Store(true)
-	}
 }
 
 // pace measures the time between picks, of which there were that many since the last

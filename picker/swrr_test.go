@@ -164,46 +164,19 @@ func randomOperations(t *testing.T, r *rand.Rand, policy Policy, o operations) {
 	// The oracle may draw from an equal source at the same time.
 	g := NewRegistry(nil)
 	g.shared.rand = rand.New(rand.NewPCG(7, 7)).Uint64
-	var list []Endpoint
-	down := map[string]bool{}
-	next := 0
+	l := randomList{r: r, down: map[string]bool{}}
 	var prev Picker
 	for step := range 300 {
-		list = slices.Clone(list)
-		switch k := r.IntN(6); {
-		case k == 0 || len(list) < 2:
-			list = append(list, Endpoint{ID: fmt.Sprint("e", next), Weight: WeightOf(float64(1 + r.IntN(9)))})
-			next++
-		case k == 1:
-			i := r.IntN(len(list))
-			list = slices.Delete(list, i, i+1)
-		case k == 2:
-			r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		case k == 3:
-			list[r.IntN(len(list))].Weight = WeightOf(float64(r.IntN(3) * r.IntN(1000)))
-		default:
-			id := list[r.IntN(len(list))].ID
-			down[id] = !down[id]
-		}
-		if !slices.ContainsFunc(list, func(e Endpoint) bool { return e.Weight.Value() > 0 }) {
-			list[0].Weight = WeightOf(1)
-		}
-		m, err := g.Members(list, 0)
+		l.change()
+		m, err := g.Members(l.list, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		prev = policy.Build(m, prev)
-		o.update(list)
+		o.update(l.list)
 		for range 1 + r.IntN(2) {
-			var available []int32
-			var ids []string
-			for i, e := range list {
-				if !down[e.ID] && e.Weight.Value() > 0 {
-					available = append(available, int32(i))
-					ids = append(ids, e.ID)
-				}
-			}
-			s := NewSnapshot(m, append([]int32{}, available...), policy, prev)
+			available, ids := l.available()
+			s := NewSnapshot(m, available, policy, prev)
 			o.watch(ids)
 			for range r.IntN(20) {
 				if len(ids) == 0 {
@@ -217,10 +190,57 @@ func randomOperations(t *testing.T, r *rand.Rand, policy Policy, o operations) {
 					t.Fatalf("step %d: %s, want %s", step, p.Record().ID(), want)
 				}
 			}
-			id := list[r.IntN(len(list))].ID
-			down[id] = !down[id]
+			l.flip()
 		}
 	}
+}
+
+// randomList is a list that changes at random, and who of it is down.
+type randomList struct {
+	r    *rand.Rand
+	list []Endpoint
+	down map[string]bool
+	next int // the name of the next newcomer
+}
+
+// change makes one change. Somebody always has a weight.
+func (l *randomList) change() {
+	l.list = slices.Clone(l.list)
+	switch k := l.r.IntN(6); {
+	case k == 0 || len(l.list) < 2:
+		l.list = append(l.list, Endpoint{ID: fmt.Sprint("e", l.next), Weight: WeightOf(float64(1 + l.r.IntN(9)))})
+		l.next++
+	case k == 1:
+		i := l.r.IntN(len(l.list))
+		l.list = slices.Delete(l.list, i, i+1)
+	case k == 2:
+		l.r.Shuffle(len(l.list), func(i, j int) { l.list[i], l.list[j] = l.list[j], l.list[i] })
+	case k == 3:
+		l.list[l.r.IntN(len(l.list))].Weight = WeightOf(float64(l.r.IntN(3) * l.r.IntN(1000)))
+	default:
+		l.flip()
+	}
+	if !slices.ContainsFunc(l.list, func(e Endpoint) bool { return e.Weight.Value() > 0 }) {
+		l.list[0].Weight = WeightOf(1)
+	}
+}
+
+// flip takes one down, or back.
+func (l *randomList) flip() {
+	id := l.list[l.r.IntN(len(l.list))].ID
+	l.down[id] = !l.down[id]
+}
+
+// available returns the indices, not nil, and IDs of those that may be picked.
+func (l *randomList) available() (indices []int32, ids []string) {
+	indices = []int32{}
+	for i, e := range l.list {
+		if !l.down[e.ID] && e.Weight.Value() > 0 {
+			indices = append(indices, int32(i))
+			ids = append(ids, e.ID)
+		}
+	}
+	return indices, ids
 }
 
 // Of weights that are all a thousand times as great, or of which the greatest leaves,

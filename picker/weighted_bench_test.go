@@ -2,7 +2,6 @@ package picker_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/picker"
@@ -12,21 +11,7 @@ import (
 // weights that are all equal, of 1 to 10, and with one of 10,000.
 func BenchmarkWeighted(b *testing.B) {
 	for _, n := range benchSizes {
-		list := make([]*floorEndpoint, n)
-		index := make([]int32, n)
-		for i := range list {
-			list[i], index[i] = &floorEndpoint{}, int32(i)
-		}
-		b.Run(fmt.Sprintf("policy=floor/n=%d", n), func(b *testing.B) {
-			b.ReportAllocs()
-			stop := reportCPU(b)
-			for b.Loop() {
-				e := list[index[uint64(uint32(rand.Uint64()))*uint64(n)>>32]]
-				e.n.Add(1)
-				e.n.Add(-1)
-			}
-			stop()
-		})
+		b.Run(fmt.Sprintf("policy=floor/n=%d", n), func(b *testing.B) { benchFloor(b, n) })
 		for _, p := range weightedPolicies {
 			if p.name == "smooth" && n > 100 {
 				continue // it looks at everybody
@@ -64,22 +49,28 @@ func BenchmarkWeighted(b *testing.B) {
 
 // BenchmarkWeightedParallel shows what sharing a counter or a lock costs.
 func BenchmarkWeightedParallel(b *testing.B) {
-	for _, p := range weightedPolicies {
-		b.Run("policy="+p.name+"/n=10", func(b *testing.B) {
-			_, s := build(b, p.policy, weighted(5, 1, 1, 3, 2, 2, 1, 1, 4, 1), nil)
-			b.ReportAllocs()
-			stop := reportCPU(b)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					pick, _, err := s.Pick(picker.Request{}, 0)
-					if err != nil {
-						b.Error(err)
-						return
-					}
-					pick.Done(0, picker.Result{})
+	for _, n := range []int{10, 100} {
+		for _, p := range weightedPolicies {
+			b.Run(fmt.Sprintf("policy=%s/n=%d", p.name, n), func(b *testing.B) {
+				list := endpoints(n)
+				for i := range list {
+					list[i].Weight = picker.WeightOf(float64(1 + i*7%10))
 				}
+				_, s := build(b, p.policy, list, nil)
+				b.ReportAllocs()
+				stop := reportCPU(b)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						pick, _, err := s.Pick(picker.Request{}, 0)
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						pick.Done(0, picker.Result{})
+					}
+				})
+				stop()
 			})
-			stop()
-		})
+		}
 	}
 }

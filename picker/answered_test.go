@@ -1,0 +1,163 @@
+package picker_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// counting is a signal that asks for everything and keeps the samples of its only endpoint.
+type counting struct{ samples *[]int64 }
+
+func (counting) Cost(*picker.Record, int64) int64    { return 0 }
+func (c counting) NewEstimator() picker.Estimator    { return c }
+func (c counting) Observe(x, _ int64)                { *c.samples = append(*c.samples, x) }
+func (c counting) Log2(int64) (lg int64, known bool) { return 0, false }
+func (counting) Needs() picker.Need {
+	return picker.NeedLatency | picker.NeedAge | picker.NeedSuccess | picker.NeedEstimator
+}
+
+// lesson is what a request has taught.
+type lesson struct {
+	Samples  []int64 // latencies and lower bounds
+	Failures int
+	Avoided  bool
+}
+
+// teachings are what an outcome teaches of a request that took x (outcome.go's table). A lower bound
+// is a sample here: this estimator knows nothing to compare it with.
+func teachings(o picker.Outcome, x int64) lesson {
+	switch o {
+	case picker.Success, picker.Canceled:
+		return lesson{Samples: []int64{x}}
+	case picker.Timeout:
+		return lesson{Samples: []int64{x}, Failures: 1}
+	case picker.Failure, picker.Unreached:
+		return lesson{Failures: 1}
+	case picker.Overload:
+		return lesson{Avoided: true}
+	}
+	return lesson{}
+}
+
+// learner is an endpoint that has succeeded once, so that each failure adds a step of a
+// tenth of what is left of success.
+type learner struct {
+	s       *picker.Snapshot
+	rec     *picker.Record
+	samples []int64
+}
+
+func newLearner(t *testing.T) *learner {
+	t.Helper()
+	l := &learner{}
+	_, l.s = build(t, picker.P2C{Signal: counting{&l.samples}}, endpoints(1), nil)
+	l.rec = l.s.Record(0)
+	p := holdAt(t, l.s, 0, 0)
+	p.Done(10*ms, picker.Result{Outcome: picker.Success})
+	l.samples = nil
+	return l
+}
+
+func (l *learner) lesson(now int64) lesson {
+	got := lesson{Samples: slices.Clone(l.samples), Avoided: l.rec.AvoidFor(now) > 0}
+	for left := l.rec.Success(now); left < 0.95; left /= 0.9 {
+		got.Failures++
+	}
+	return got
+}
+
+func (l lesson) String() string {
+	return fmt.Sprintf("samples %v, %d failures, avoided %v", l.Samples, l.Failures, l.Avoided)
+}
+
+// Every pair of how an answer begins and ends: the beginning teaches at once what it would at
+// Done; then Done teaches what it has not, which is a bad end of what began well; and the request
+// leaves the in-flight count then, and only then.
+func TestAnsweredAndDoneTeachEachOutcomeOnce(t *testing.T) {
+	for begin := picker.Unknown; begin <= picker.Canceled; begin++ {
+		for end := picker.Unknown; end <= picker.Canceled; end++ {
+			name := fmt.Sprintf("answered %v, done %v", begin, end)
+			l := newLearner(t)
+			p := holdAt(t, l.s, 0, 20*ms)
+			p.Answered(25*ms, picker.Result{Outcome: begin})
+			want := teachings(begin, 5*ms)
+			if got := l.lesson(25 * ms); got.String() != want.String() {
+				t.Errorf("%s: it begins and teaches %v, want %v", name, got, want)
+			}
+			if _, aging := l.rec.AgeLog2(time.Second.Nanoseconds()); aging != (begin == picker.Unknown) {
+				t.Errorf("%s: after it has begun, ageing is %v", name, aging)
+			}
+			for range 2 { // only the first call counts
+				p.Answered(26*ms, picker.Result{Outcome: picker.Failure})
+				if begin == picker.Unknown {
+					break // it was none: then this is the first
+				}
+			}
+			if begin == picker.Unknown {
+				continue
+			}
+			if got := l.lesson(26 * ms); got.String() != want.String() {
+				t.Errorf("%s: called again it teaches %v, want %v", name, got, want)
+			}
+			p.FirstByte(27 * ms)
+			if n := l.rec.InFlight(); n != 1 {
+				t.Errorf("%s: %d in flight before Done", name, n)
+			}
+			p.Done(28*ms, picker.Result{Outcome: end})
+			if begin == picker.Success {
+				late := teachings(end, 8*ms)
+				want.Failures, want.Avoided = late.Failures, late.Avoided
+			}
+			if got := l.lesson(28 * ms); got.String() != want.String() {
+				t.Errorf("%s: in the end %v, want %v", name, got, want)
+			}
+			if n := l.rec.InFlight(); n != 0 || l.rec.Picks() != 2 {
+				t.Errorf("%s: %d in flight and %d picks at rest", name, n, l.rec.Picks())
+			}
+		}
+	}
+}
+
+// After a first byte the latency is known, and Answered adds the outcome alone.
+func TestAnsweredAfterTheFirstByteTeachesNoLatency(t *testing.T) {
+	for o := picker.Success; o <= picker.Canceled; o++ {
+		l := newLearner(t)
+		p := holdAt(t, l.s, 0, 20*ms)
+		p.FirstByte(23 * ms)
+		p.Answered(25*ms, picker.Result{Outcome: o})
+		want := teachings(o, 0)
+		want.Samples = []int64{3 * ms}
+		if got := l.lesson(25 * ms); got.String() != want.String() {
+			t.Errorf("%v: %v, want %v", o, got, want)
+		}
+		p.Done(28*ms, picker.Result{Outcome: picker.Success})
+		if got := l.lesson(28 * ms); got.String() != want.String() {
+			t.Errorf("%v, and then a good end: %v, want %v", o, got, want)
+		}
+	}
+}
+
+// A success that is seen at the beginning of an answer counts for the score at once.
+func TestAnsweredForgivesFailuresAtOnce(t *testing.T) {
+	l := newLearner(t)
+	for range 5 {
+		p := holdAt(t, l.s, 0, 20*ms)
+		p.Done(20*ms, picker.Result{Outcome: picker.Failure})
+	}
+	now := int64(2 * time.Second)
+	faded := l.rec.Success(now)
+	p := holdAt(t, l.s, 0, now-ms)
+	p.Answered(now, picker.Result{Outcome: picker.Success})
+	after := l.rec.Success(now)
+	if after < faded+0.1 {
+		t.Errorf("success %.3f, and %.3f when an answer has begun well", faded, after)
+	}
+	p.Done(now, picker.Result{Outcome: picker.Success})
+	if got := l.rec.Success(now); got != after {
+		t.Errorf("success %.3f at the beginning, %.3f at the end of one answer", after, got)
+	}
+}
