@@ -12,7 +12,8 @@ import (
 // second kind finds good endpoints among many of which little is known; the first
 // keeps looking at all of them, and keeps an endpoint that is wrongly thought
 // to be fast from drawing everything. Up to eight endpoints are all compared, which costs
-// no more than drawing five.
+// no more than drawing five. With weights, both kinds are drawn in proportion to
+// them, for any number.
 //
 // The expected wait is the signal [Latency]'s: an average that remembers, peaks only
 // where something is badly wrong, the age of unanswered requests only beyond the
@@ -76,7 +77,7 @@ func (p *adaptive) Watch(s *Snapshot) {
 
 // Sweep implements Sweeper: it rebuilds the table of fast endpoints.
 func (p *adaptive) Sweep(s *Snapshot, now int64) {
-	if s.n <= scanUpTo {
+	if s.n <= scanUpTo && p.static == nil || s.n == 0 {
 		return
 	}
 	l := p.shared.learning.Load()
@@ -116,7 +117,7 @@ func (r *Record) idleWait(now int64, l *learning) int64 {
 
 // Pick compares the candidates.
 func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
-	if s.n <= scanUpTo {
+	if s.n <= scanUpTo && p.static == nil || s.n == 1 {
 		return p.pickOfFew(s, now)
 	}
 	var drawn [uniformDraws + fastDraws]int32
@@ -145,32 +146,27 @@ func (p *adaptive) wait(s *Snapshot, i int, now int64, l *learning) int64 {
 	return cost
 }
 
-// draw fills drawn with distinct candidates, the uniform ones first: on a tie the first
-// one stays, so that equal endpoints share equally. With weights "uniform" is in
-// proportion to them. It returns how many it found.
+// draw fills drawn with candidates, the uniform ones first: on a tie the first one stays, so
+// that equal endpoints share equally. It returns how many it found. Candidates are
+// distinct, but for those that are drawn by weight: see choices.drawWeighted.
 func (p *adaptive) draw(s *Snapshot, drawn *[uniformDraws + fastDraws]int32) (n int) {
 	r := s.Uint64()
 	if p.static == nil {
 		k, l := twoDistinct(r, s.n)
 		drawn[0], drawn[1] = int32(s.At(k)), int32(s.At(l))
-		n = 2
 	} else {
-		drawn[0] = int32(p.static.Pick(s, Request{}, 0))
-		n = 1
-		for range fastDrawTries {
-			if i := int32(p.static.Pick(s, Request{}, 0)); i != drawn[0] {
-				drawn[1] = i
-				n = 2
-				break
-			}
-		}
+		drawn[0], drawn[1] = int32(p.static.Pick(s, Request{}, 0)), int32(p.static.Pick(s, Request{}, 0))
 	}
+	n = uniformDraws
 	fast := p.fast.Load()
 	if fast == nil {
 		return n
 	}
-	want := n + fastDraws
-	for tries := 0; n < want && tries < fastDrawTries; tries++ {
+	tries := fastDrawTries
+	if p.static != nil {
+		tries = fastDraws
+	}
+	for ; n < len(drawn) && tries > 0; tries-- {
 		r = step(r)
 		i := fast.draw(r)
 		if (s.bits == nil || s.Available(int(i))) && !drawnBefore(drawn, n, i) {
@@ -190,8 +186,7 @@ func drawnBefore(drawn *[uniformDraws + fastDraws]int32, n int, i int32) bool {
 	return false
 }
 
-// pickOfFew compares all, and draws among those within the band of the best, in
-// proportion to weight.
+// pickOfFew compares all, and draws among those within the band of the best.
 func (p *adaptive) pickOfFew(s *Snapshot, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
@@ -200,32 +195,19 @@ func (p *adaptive) pickOfFew(s *Snapshot, now int64) int {
 	var cost [scanUpTo]int64
 	least := int64(math.MaxInt64)
 	for k := range s.n {
-		cost[k] = p.wait(s, s.At(k), now, l)
+		cost[k] = s.records[s.At(k)].wait(now, l)
 		least = min(least, cost[k])
 	}
 	var at [scanUpTo]int
-	var upTo [scanUpTo]uint64 // sums of weights
-	ties, sum := 0, uint64(0)
+	ties := 0
 	for k := range s.n {
-		if cost[k] > least+tieBand {
-			continue
+		if cost[k] <= least+tieBand {
+			at[ties] = s.At(k)
+			ties++
 		}
-		at[ties] = s.At(k)
-		if p.shares == nil {
-			sum++
-		} else {
-			sum += p.shares[at[ties]]
-		}
-		upTo[ties] = sum
-		ties++
 	}
 	if ties == 1 {
 		return at[0]
 	}
-	r := uniformTo(s.Uint64(), sum)
-	k := 0
-	for r >= upTo[k] {
-		k++
-	}
-	return at[k]
+	return at[uniform(uint32(s.Uint64()>>32), ties)]
 }

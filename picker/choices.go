@@ -1,7 +1,5 @@
 package picker
 
-import "slices"
-
 // choices compares any number of endpoints by any signal, with any weights.
 type choices struct {
 	costs
@@ -25,13 +23,13 @@ func (c *choices) Watch(s *Snapshot) {
 	}
 }
 
-// Pick compares d distinct endpoints, all of them if there are no more.
+// Pick compares d endpoints, all of them if there are no more.
 func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 	if s.n == 1 || s.n <= c.d && c.draws == nil {
 		return c.leastOf(s, now)
 	}
 	var drawn [maxChoices]int32
-	d := min(c.d, s.n)
+	d := c.d
 	if c.draws != nil {
 		c.drawWeighted(s, drawn[:d])
 	} else {
@@ -40,6 +38,9 @@ func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 	best := int(drawn[0])
 	cost := c.of(s, best, now)
 	for _, i := range drawn[1:d] {
+		if int(i) == best {
+			continue
+		}
 		if ci := c.of(s, int(i), now); ci < cost-c.band {
 			best, cost = int(i), ci
 		}
@@ -72,25 +73,11 @@ func (c *choices) drawUniform(s *Snapshot, drawn []int32) {
 	}
 }
 
-// redraws bounds the draws of one pick beyond the ones it needs.
-const redraws = 20
-
-// drawWeighted fills drawn with distinct available endpoints, drawn in proportion to
-// weight. When a few of them hold nearly all the weight, what many draws do not
-// find is filled up with neighbours of a random position.
+// drawWeighted fills drawn with available endpoints, each drawn in proportion to weight:
+// the same one may come again. Were they made distinct, a light endpoint beside few heavy
+// ones would be compared at nearly every pick, and win whenever it is idle.
 func (c *choices) drawWeighted(s *Snapshot, drawn []int32) {
-	k := 0
-	for tries := 0; k < len(drawn) && tries < len(drawn)+redraws; tries++ {
-		i := int32(c.draws.Pick(s, Request{}, 0))
-		if !slices.Contains(drawn[:k], i) {
-			drawn[k] = i
-			k++
-		}
-	}
-	for at := uniform(uint32(s.Uint64()>>32), s.n); k < len(drawn); at = (at + 1) % s.n {
-		if i := int32(s.At(at)); !slices.Contains(drawn[:k], i) {
-			drawn[k] = i
-			k++
-		}
+	for k := range drawn {
+		drawn[k] = int32(c.draws.Pick(s, Request{}, 0))
 	}
 }

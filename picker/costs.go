@@ -6,7 +6,7 @@ import "github.com/evenkeel/evenkeel/ewma"
 type costs struct {
 	signal    Signal
 	lgWeights []int64 // nil when all are equal, or the draw alone accounts for them
-	// shares are the weights in units of 2^-20, for endpoints that are drawn in
+	// shares are the weights in units of 2^-20 of their mean, for endpoints that are drawn in
 	// proportion to weight; see [CountsInFlight]. Else nil.
 	shares []uint64
 	band   int64 // differences up to this are ties
@@ -29,9 +29,18 @@ func (c *costs) weigh(m *Members) {
 	if _, ok := c.signal.(CountsInFlight); !ok {
 		return
 	}
+	// Weights are relative: in units of their mean, the number of requests in flight
+	// that matters does not depend on how they are written.
+	sum, positive := 0.0, 0.0
+	for _, w := range m.weights {
+		if w > 0 {
+			sum += w
+			positive++
+		}
+	}
 	c.shares = make([]uint64, m.Len())
-	for i := range c.shares {
-		c.shares[i] = max(uint64(m.Weight(i)*(1<<20)), 1)
+	for i, w := range m.weights {
+		c.shares[i] = max(uint64(w*positive/sum*(1<<20)), 1)
 	}
 }
 
@@ -43,10 +52,14 @@ func (c *costs) of(s *Snapshot, i int, now int64) int64 {
 		return cost + c.shareLog2(r, i)
 	}
 	if c.lgWeights != nil {
-		cost -= c.lgWeights[i]
+		// A signal of the caller's own may say "never" with the largest number.
+		cost = min(cost, mostCost) - c.lgWeights[i]
 	}
 	return cost
 }
+
+// mostCost bounds the costs of signals.
+const mostCost = 1 << 40
 
 // shareLog2 turns the factor k + 1 of a cost into k/w + 1.
 func (c *costs) shareLog2(r *Record, i int) int64 {

@@ -25,7 +25,7 @@ func TestChoiceOutsideTheListIsAnError(t *testing.T) {
 			_, s := build(t, stubborn{index}, endpoints(3), nil)
 			for _, avoid := range [][]*picker.Record{nil, {s.Record(0)}, {s.Record(0), s.Record(1), s.Record(2)}} {
 				p, _, err := s.Pick(picker.Request{Kind: kind, Avoid: avoid}, 0)
-				if want := fmt.Sprintf("picker: the policy chose member %d, want 0 to 2", index); err == nil || err.Error() != want {
+				if want := fmt.Sprintf("picker: the policy chose member %d, want an available one of 0 to 2", index); err == nil || err.Error() != want {
 					t.Errorf("%v, %d to avoid: error %v, want %q", kind, len(avoid), err, want)
 				}
 				if p.Record() != nil || p.Learns() {
@@ -129,8 +129,8 @@ func TestCustomSignalsUnderLoad(t *testing.T) {
 			if math.Abs(heavy-800) > 80 {
 				t.Errorf("%s: the one with 8 of 10 has %v of 1,000 in flight, want about 800", name, heavy)
 			}
-		} else if heavy > 500 {
-			t.Errorf("%s: the one with 8 of 10 has %v of 1,000 in flight, want at most half", name, heavy)
+		} else if heavy > 716 { // both draws are it in 64 of 100: 640 + 5σ
+			t.Errorf("%s: the one with 8 of 10 has %v of 1,000 in flight, want about 640", name, heavy)
 		}
 	}
 }

@@ -8,7 +8,9 @@
 // A [Registry] keeps one [Record] per endpoint ID. [Registry.Members] turns a list of
 // [Endpoint] into immutable Members; a [Policy] builds a [Picker] for them;
 // [NewSnapshot] puts both together with who is available. [Snapshot.Pick] chooses
-// and returns a [Pick], whose Done ends the request and teaches the record.
+// and returns a [Pick], whose Done ends the request and teaches the record what
+// [Registry.Learn] was told to learn (the policy's Needs); [Registry.Sweep] and
+// [Snapshot.Sweep] belong once a second.
 //
 // # Which policy
 //
@@ -26,7 +28,7 @@
 //	P2C, InFlight              in flight           O(1)              counts thin out        failing fast looks idle: up to 2/n of all requests
 //	P2C, Latency               expected wait       O(1)              latencies remember     needs samples of its own
 //	P2C, PeakEWMA              expected wait       O(1)¹             forgets what is rare   estimates that fade to zero make all look alike
-//	Least, LeastTime           time, in flight     O(n)¹             forgets slowly         one client's averages of a hundred answers
+//	Least, LeastTime           time, in flight     O(n)¹             forgets slowly         one client's averages; failing fast looks idle
 //	Adaptive                   expected wait       O(1)              latencies remember     needs samples of its own
 //
 //	¹ takes a lock
@@ -42,6 +44,9 @@
 // with anything that others see too or that is old: all go to the same place at once.
 // A few random candidates give nearly all of the gain without that.
 //
+// Endpoints that ask to be left alone are, by the policies that go by the expected wait;
+// others do not know of it.
+//
 // Anything that counts failures as answers prefers whoever fails fast. Here a failure
 // is never a latency sample, and the policies that go by the expected wait count it
 // as a score of its own; policies by in-flight counts alone do not see it.
@@ -50,7 +55,8 @@
 //
 // A weight is relative capacity: absent is 1, and 0 is drained, a member without new
 // requests. When all weights of a list are 0 they are taken for equal, and
-// [Members.AllDrained] says so. Rules by weight follow them exactly at any ratio;
+// [Members.AllDrained] says so. Rules by weight follow them at any ratio, but rotations
+// lose some of that when availability changes about as often as they are asked;
 // comparing rules draw in proportion to weight and compare cost per weight.
 // RoundRobin and Random ignore all weights but 0.
 //

@@ -22,7 +22,8 @@ type Estimator interface {
 // Estimating is a Signal with an estimator of its own for each endpoint. A signal that
 // implements it must be comparable (==), has NeedEstimator among its needs, and finds the
 // endpoint's estimator with [Record.Estimator]. It outlives updates as everything in a
-// record does; another signal's takes its place.
+// record does; another signal's takes its place. Just after a change of policy a pick may
+// still find the one before: check the type.
 type Estimating interface {
 	Signal
 	// NewEstimator returns an estimator without samples.
@@ -63,9 +64,9 @@ func (m *Members) UseSignal(s Signal) {
 	if !ok {
 		return
 	}
-	comparable := reflect.TypeOf(e).Comparable()
+	comparable := reflect.ValueOf(e).Comparable()
 	for _, r := range m.records {
-		if o := r.estimator.Load(); o != nil && comparable && o.by == e {
+		if o := r.estimator.Load(); o != nil && comparable && reflect.ValueOf(o.by).Comparable() && o.by == e {
 			continue
 		}
 		r.estimator.Store(&ownEstimator{by: e, estimator: e.NewEstimator()})

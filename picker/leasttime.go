@@ -10,8 +10,8 @@ import (
 // LeastTime is the signal of NGINX's least_time: average response time × (requests in
 // flight + 1), with averages rounded up to 20 ms so that nearly equal endpoints share
 // equally, and those above 5 s taken for equal, so that it becomes least connections.
-// Only answers without failure count for the average. An endpoint without samples is
-// the fastest. Use it with [Least] for what NGINX does; the averages take a lock.
+// Only answers without failure count for the average, and failures count for nothing: one
+// that fails from the start is the fastest, as in NGINX without its other rules. Use it with [Least] for what NGINX does; the averages take a lock.
 //
 // Left out: NGINX's separate average of in-flight times. The mean age of unanswered
 // requests counts where it exceeds the average.

@@ -45,7 +45,8 @@ func NewRegistry(randomness func() uint64) *Registry {
 	return g
 }
 
-// Learn sets what is learnt from results from now on.
+// Learn sets what is learnt from results from now on: the needs of the policy in use. A
+// registry that was never told learns nothing.
 func (g *Registry) Learn(needs Need) {
 	g.shared.learning.Store(newLearning(needs, max(g.unit, minUnit)))
 }

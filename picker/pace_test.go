@@ -93,7 +93,7 @@ func TestFlappingMemberDoesNotShortenTheUnit(t *testing.T) {
 		p := newPool(t, 64)
 		p.serve(64*10, time.Minute, time.Millisecond)
 		before := p.g.unit
-		for range 50 {
+		for range 25 {
 			p.show(63)
 			p.serve(int(away/(30*time.Second)), 30*time.Second, time.Millisecond)
 			p.show(64)

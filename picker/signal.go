@@ -12,7 +12,9 @@ type Signal interface {
 	// Cost returns what sending a request to r at instant now would cost, in Q16 log2
 	// (65536 is twice as much); lower is better. It is called several times per
 	// request and concurrently, and must not block or allocate. Policies take account
-	// of weights themselves; see [CountsInFlight].
+	// of weights themselves; see [CountsInFlight]. Costs above 2^40 count as that; for a
+	// signal that needs NeedSuccess, those from 165·65536 mean an endpoint that asks to be
+	// left alone.
 	Cost(r *Record, now int64) int64
 	// Needs says what has to be learnt for it.
 	Needs() Need
@@ -121,6 +123,9 @@ func validateSignal(policy string, s Signal) error {
 	}
 	if v := reflect.ValueOf(s); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("picker: %s.Signal is a nil %T, want a signal or no value", policy, s)
+	}
+	if _, ok := s.(Estimating); ok && !reflect.ValueOf(s).Comparable() {
+		return fmt.Errorf("picker: %s.Signal is a %T that cannot be compared, which one with estimators must be", policy, s)
 	}
 	if v, ok := s.(interface{ Validate() error }); ok {
 		return v.Validate()

@@ -35,7 +35,7 @@ type Policy interface {
 type Picker interface {
 	// Pick returns the member index of the choice, one of s.At(0) to s.At(s.Len()-1). It is
 	// called concurrently, on every request, and must not block or allocate. s has at
-	// least one available endpoint. A pick outside the list becomes an error.
+	// least one available endpoint. Any other number becomes an error.
 	// now is the instant of the request, 0 if the policy needs nothing that has
 	// time in it. Request.Avoid may be ignored: the caller tries again.
 	Pick(s *Snapshot, r Request, now int64) int
@@ -150,7 +150,8 @@ func (s *Snapshot) Sweep(now int64) {
 
 // Pick chooses an endpoint for r at instant now and counts the request on it. It
 // returns the endpoint's member index and a Pick to end with Done. The errors are
-// [ErrEmpty] and [ErrNoneReady]. It does not block, lock or allocate.
+// [ErrEmpty] and [ErrNoneReady], and one for a policy that chose nobody. It does not block or
+// allocate, and takes no lock but where the policy says so.
 func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 	if s.n == 0 {
 		if len(s.records) == 0 {
@@ -162,8 +163,8 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 	if len(r.Avoid) > 0 && uint(i) < uint(len(s.records)) && r.avoids(s.records[i]) {
 		i = s.pickElsewhere(r, now, i)
 	}
-	if uint(i) >= uint(len(s.records)) {
-		return Pick{}, 0, fmt.Errorf("picker: the policy chose member %d, want 0 to %d", i, len(s.records)-1)
+	if uint(i) >= uint(len(s.records)) || !s.Available(i) {
+		return Pick{}, 0, fmt.Errorf("picker: the policy chose member %d, want an available one of 0 to %d", i, len(s.records)-1)
 	}
 	rec := s.records[i]
 	switch {

@@ -85,32 +85,6 @@ func TestT06HungEndpointLosesItsShareBeforeTheFirstTimeout(t *testing.T) {
 	}
 }
 
-// Slow for five minutes, and then as fast as the rest: they are asked again, also where they are the
-// majority, so that what is typical of the list is typical of those that nobody asks.
-func TestT05RecoveredMajorityIsAskedAgain(t *testing.T) {
-	for _, policy := range []picker.Policy{picker.P2C{}, picker.Adaptive{}} {
-		for _, n := range []int{3, 5, 8, 12} {
-			f := newFleet(t, policy, endpoints(n), 95)
-			load := func(i int, now int64) (time.Duration, picker.Outcome) {
-				if i >= n/2 && now < int64(5*time.Minute) {
-					return 10 * usual, picker.Success
-				}
-				return usual, picker.Success
-			}
-			f.run(25*time.Minute, 50, load)
-			clear(f.counts)
-			f.run(5*time.Minute, 50, load)
-			for i := range n {
-				id := f.snapshot.Record(i).ID()
-				if got, fair := f.share(id), 1/float64(n); got < fair/2 {
-					t.Errorf("%#v, n = %d: %s has %.1f %% twenty minutes after it has recovered, fair is %.1f",
-						policy, n, id, 100*got, 100*fair)
-				}
-			}
-		}
-	}
-}
-
 func TestT10SuccessRecoversCompletely(t *testing.T) {
 	f := newFleet(t, picker.P2C{}, endpoints(2), 10)
 	f.run(10*time.Second, 2000, func(int, int64) (time.Duration, picker.Outcome) { return usual, picker.Failure })

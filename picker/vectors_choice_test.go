@@ -2,6 +2,7 @@ package picker_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/evenkeel/evenkeel/picker"
@@ -25,8 +26,8 @@ func testNGINXLeastConn(t *testing.T, v vector) {
 
 func pickLeast(t *testing.T, inflight, weights []int, want string) {
 	t.Helper()
-	for _, policy := range []picker.Policy{picker.Least{}, picker.P2C{Signal: picker.InFlight}} {
-		_, s := build(t, policy, weighted(float64(weights[0]), float64(weights[1])), nil)
+	for _, policy := range []picker.Policy{picker.Least{}, picker.P2C{Signal: picker.InFlight, Choices: 10}} { // ten draws by weight find both
+		_, s := build(t, policy, weighted(float64(weights[0]), float64(weights[1])), rand.New(rand.NewPCG(93, 94)).Uint64)
 		for i, k := range inflight {
 			for range k {
 				hold(t, s, i)

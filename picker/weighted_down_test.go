@@ -38,7 +38,7 @@ func testHeavyDown(t *testing.T, policy picker.Policy, weights []float64) {
 	m, built := s.Members(), policy.Build(s.Members(), nil)
 	share := func(s *picker.Snapshot) {
 		t.Helper()
-		const total = 20_000
+		const total = 10_000
 		counts, sum := make([]float64, len(weights)), 0.0
 		for k := range s.Len() {
 			sum += weights[s.At(k)]

@@ -81,13 +81,16 @@ func (p *leastRecent) Pick(s *picker.Snapshot, _ picker.Request, _ int64) int {
 // endpoints that cost money (another region, another provider). It adds to what the
 // library knows, and works in every policy that compares.
 type Priced struct {
-	// Prices is the factor for the endpoints named, 1 for others. It is a pointer so
-	// that the signal can be compared, which policies need.
+	// Prices is the factor for the endpoints named, 1 for others; nil means 1 for all. It is
+	// a pointer so that the signal can be compared.
 	Prices *map[string]float64
 }
 
 // Validate is found by policies that use the signal.
 func (s Priced) Validate() error {
+	if s.Prices == nil {
+		return nil
+	}
 	var problems []error
 	for id, f := range *s.Prices {
 		if !(f >= 1 && f <= 1000) {
@@ -100,10 +103,16 @@ func (s Priced) Validate() error {
 // Needs implements picker.Signal.
 func (s Priced) Needs() picker.Need { return picker.Latency.Needs() }
 
+// CountsInFlight says that the cost has the factor (in flight + 1), as Latency's has.
+func (s Priced) CountsInFlight() {}
+
 // Cost implements picker.Signal. Costs are logarithms, so that a factor is a sum: a
 // price of 8 is worth three doublings of the wait.
 func (s Priced) Cost(r *picker.Record, now int64) int64 {
 	cost := picker.Latency.Cost(r, now)
+	if s.Prices == nil {
+		return cost
+	}
 	if f, ok := (*s.Prices)[r.ID()]; ok {
 		cost += log2(f)
 	}
