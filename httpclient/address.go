@@ -18,7 +18,10 @@ type Address struct {
 	// or "name:8080". Without a port, that of the target is used. IPv6 without
 	// brackets is taken if it cannot be read as an address with a port; "::1:8080"
 	// can, and is refused. A name is one endpoint, whatever number of addresses it
-	// has: they are tried in turn at each dial, and the weight is that of all.
+	// has: they are tried in turn at each dial, and the weight is that of all. With a
+	// dot at its end it is another endpoint than without: DNS then looks up just that
+	// name. A zone has no ':', '%', brackets, spaces or control characters, and is not
+	// escaped as in URLs.
 	Addr string
 	// Weight is the relative capacity. The zero value is absent and counts as 1. An
 	// explicit zero, evenkeel.WeightOf(0), drains the endpoint: it gets no new requests and
@@ -64,14 +67,14 @@ func locate(list []Address, port uint16) ([]location, error) {
 		}
 		l, err := parseAddr(a.Addr)
 		if err != nil {
-			add(i, "Addr is %q, %v", a.Addr, err)
+			add(i, "Addr is %q, %v", clip(a.Addr), err)
 			continue
 		}
 		if l.port == 0 {
 			l.port = port
 		}
 		if first, dup := seen[l]; dup {
-			add(i, "Addr is %q, the same as address %d, want each once", a.Addr, first)
+			add(i, "Addr is %q, the same as address %d, want each once", clip(a.Addr), first)
 			continue
 		}
 		seen[l] = i
@@ -92,20 +95,20 @@ func parseAddr(s string) (location, error) {
 		if ap.Port() == 0 {
 			return location{}, errPort
 		}
-		return location{hostOf(ap.Addr()), ap.Port()}, nil
+		return at(ap.Addr(), ap.Port())
 	}
 	if inner, ok := strings.CutPrefix(s, "["); ok && strings.HasSuffix(inner, "]") {
 		ip, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
 		if err != nil || !ip.Is6() {
 			return location{}, errors.New("want an IPv6 address in the brackets")
 		}
-		return location{hostOf(ip), 0}, nil
+		return at(ip, 0)
 	}
 	if ip, err := netip.ParseAddr(s); err == nil {
 		if ambiguous(s) {
 			return location{}, errors.New("want brackets: it is an IPv6 address, and also one with a port")
 		}
-		return location{hostOf(ip), 0}, nil
+		return at(ip, 0)
 	}
 	return parseName(s)
 }
@@ -131,9 +134,14 @@ func parseName(s string) (location, error) {
 	return location{strings.ToLower(host), port}, nil
 }
 
-// hostOf is the one text of an IP address: an IPv4 address written as IPv6 is the
-// same host.
-func hostOf(ip netip.Addr) string { return ip.Unmap().String() }
+// at is the location of an IP address, which has one text: an IPv4 address written as
+// IPv6 is the same host.
+func at(ip netip.Addr, port uint16) (location, error) {
+	if err := checkZone(ip.Zone()); err != nil {
+		return location{}, err
+	}
+	return location{ip.Unmap().String(), port}, nil
+}
 
 // ambiguous reports whether the text of an IPv6 address without brackets can also be
 // read as a shorter one and a port.

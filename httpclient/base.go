@@ -91,7 +91,7 @@ func ownHTTP2(t *http.Transport) error {
 	t.TLSNextProto = nil
 	for name := range protos {
 		if name != "h2" && name != "unencrypted_http2" {
-			return fmt.Errorf("httpclient: Base.TLSNextProto has %q, want only h2: its function would mix the endpoints' connections", name)
+			return fmt.Errorf("httpclient: Base.TLSNextProto has %q, want only h2: its function would mix the endpoints' connections", clip(name))
 		}
 	}
 	if t.Protocols != nil {

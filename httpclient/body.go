@@ -11,7 +11,7 @@ import (
 // answered books the headers of resp and makes the request end with its body. What the
 // headers say is learnt now: the body of an error may take its time, or be left open. The
 // response stays the one that net/http made, with the body in a box.
-func answered(req *http.Request, resp *http.Response, pick evenkeel.Pick[*endpoint]) {
+func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.Pick[*endpoint]) {
 	result := resultOfAnswer(resp)
 	if bodyless(req, resp) {
 		e := pick.Handle()
@@ -23,13 +23,13 @@ func answered(req *http.Request, resp *http.Response, pick evenkeel.Pick[*endpoi
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		if conn, ok := resp.Body.(io.ReadWriteCloser); ok {
 			u := &upgraded{conn: conn}
-			u.box(conn, req, pick, result.Outcome)
+			u.box(conn, req, sent, pick, result.Outcome)
 			resp.Body = u
 			return
 		}
 	}
 	b := new(body)
-	b.box(resp.Body, req, pick, result.Outcome)
+	b.box(resp.Body, req, sent, pick, result.Outcome)
 	resp.Body = b
 }
 
@@ -53,13 +53,14 @@ func bodyless(req *http.Request, resp *http.Response) bool {
 type body struct {
 	io.ReadCloser
 	req     *http.Request // for its context
+	sent    *sent         // nil if the request had no body that could fail
 	pick    evenkeel.Pick[*endpoint]
 	outcome evenkeel.Outcome // by the headers, and of a body that ends well
 	ended   atomic.Bool
 }
 
-func (b *body) box(inner io.ReadCloser, req *http.Request, pick evenkeel.Pick[*endpoint], outcome evenkeel.Outcome) {
-	b.ReadCloser, b.req, b.pick, b.outcome = inner, req, pick, outcome
+func (b *body) box(inner io.ReadCloser, req *http.Request, sent *sent, pick evenkeel.Pick[*endpoint], outcome evenkeel.Outcome) {
+	b.ReadCloser, b.req, b.sent, b.pick, b.outcome = inner, req, sent, pick, outcome
 }
 
 // Read reads the body.
@@ -67,7 +68,11 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !b.ended.Load() {
 		outcome := b.outcome
-		if err != io.EOF { // a Reader returns it as it is
+		switch {
+		case err == io.EOF: // a Reader returns it as it is
+		case b.sent.bodyFailed(): // which ends the answer too
+			outcome = evenkeel.Unknown
+		default:
 			outcome = outcomeOfAnswerError(b.req, err)
 		}
 		b.end(outcome)

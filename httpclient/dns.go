@@ -3,6 +3,7 @@ package httpclient
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"net"
@@ -43,9 +44,12 @@ const (
 	dnsTimeout     = 10 * time.Second
 )
 
-// Validate reports whether Interval is in its range. A Transport refuses to work with
-// one that is not.
+// Validate reports whether Interval is in its range, and d is not nil. A Transport
+// refuses to work with one that is not.
 func (d *DNS) Validate() error {
+	if d == nil {
+		return errors.New("httpclient: Resolver is a nil *DNS, want nil without a type, or &DNS{}")
+	}
 	if d.Interval != 0 && d.Interval < dnsMinInterval {
 		return fmt.Errorf("httpclient: DNS.Interval is %v, want 0 or at least %v", d.Interval, dnsMinInterval)
 	}

@@ -13,7 +13,7 @@
 // it for hosts on the internet at large: behind those is a balancer already.
 //
 // Each endpoint has an http.Transport of its own whose dialer goes to that endpoint
-// whatever the URL says. The request is never rewritten or copied, so that the Host
+// whatever the URL says. The request is never rewritten, so that the Host
 // header, TLS server name, certificates, cookies, redirects, Response.Request and
 // Response.Location are those of the URL.
 //
@@ -43,6 +43,7 @@
 // # Cost
 //
 // One allocation for an answer with a body, none for one without, beside those of
-// http.Transport, and O(1) work. Each Transport has one goroutine, and each
+// http.Transport, and O(1) work. A request with a body that is not in memory costs one
+// more, and another if it has a GetBody. Each Transport has one goroutine, and each
 // target one for its resolver. Everything is safe for concurrent use.
 package httpclient

@@ -71,3 +71,18 @@ func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
 }
+
+// maxQuoted is how many characters of what came from outside an error quotes.
+const maxQuoted = 100
+
+// clip returns s as an error quotes it.
+func clip(s string) string {
+	n := 0
+	for i := range s {
+		if n == maxQuoted {
+			return s[:i] + "..."
+		}
+		n++
+	}
+	return s
+}

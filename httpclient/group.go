@@ -166,7 +166,7 @@ func (g *group) watch(ctx context.Context, r Resolver) {
 
 // pick chooses the endpoint of a request. Before the first list it waits for one, as
 // long as the request's context allows; when looking for it failed, the request
-// does.
+// does. A request that has ended already is no endpoint's: nobody is picked for it.
 func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
 	if !g.used.Load() { // all requests write the same, so only the first of a second does
 		g.used.Store(true)
@@ -176,11 +176,33 @@ func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
 			return evenkeel.Pick[*endpoint]{}, err
 		}
 	}
+	if err := ended(req); err != nil {
+		return evenkeel.Pick[*endpoint]{}, err
+	}
 	p, err := g.pool.Pick(describe(req))
-	if err != nil {
+	switch {
+	case err == nil:
+		return p, nil
+	case err == evenkeel.ErrClosed: // as the pool returns it; wrapped it may be anybody's
+		return p, errEvicted
+	default:
 		return p, &TargetError{Target: g.target, Op: "pick an endpoint", Err: err}
 	}
-	return p, nil
+}
+
+// errEvicted is for RoundTrip alone, which then asks for the target again.
+var errEvicted = errors.New("httpclient: the target was evicted")
+
+// ended returns the error of a request whose caller has left before it was sent, as
+// net/http does, and nil if it has not.
+func ended(req *http.Request) error {
+	if ctx := req.Context(); ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if legacyCanceled(req) {
+		return context.Canceled
+	}
+	return nil
 }
 
 // await waits for the first list of addresses.

@@ -152,29 +152,36 @@ func isHandshakeAlert(err error) bool {
 }
 
 // isCallersFault reports whether err says nothing of the endpoint: net/http refused
-// the request, or reading the request's body failed. net/http returns what the body's
-// Read returned, so with a body only errors that are known to be a connection's are
-// the endpoint's.
+// the request, or its body was not what it was said to be. That reading the body failed is
+// seen where it does (sent); still, with a body only errors that are known to be a
+// connection's are the endpoint's.
 func isCallersFault(req *http.Request, err error) bool {
-	text := err.Error()
+	// net/http closes the connection of a request that it cannot send to its end.
+	text := strings.TrimPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: ")
 	for _, prefix := range []string{
 		"net/http: invalid ", "http: nil Request.", "http: Request.", "http: ContentLength=",
 		"http: invalid Read on closed Body", "http2: request body larger than specified content length",
+		"net/http: can't write control character in Request.URL", "invalid Trailer key ",
+		"http2: invalid Connection request header", "http2: invalid Upgrade request header",
+		"http2: invalid Transfer-Encoding request header", "http2: invalid Host header", "http2: invalid Trailer key ",
 	} {
 		if strings.HasPrefix(text, prefix) {
 			return true
 		}
 	}
-	return req.Body != nil && req.Body != http.NoBody && !isConnError(err, text)
+	hasBody := req.Body != nil && req.Body != http.NoBody || req.ContentLength != 0 // said to have one
+	return hasBody && !isConnError(err, text)
 }
 
-// isConnError reports whether err is one of a connection, or of what came over it. A
-// connection that was closed on this side is not: net/http does so when a body is
-// longer than it was said to be.
+// isConnError reports whether err is one of a connection, or of what came over it. Reading
+// from a connection that was closed on this side is not: net/http closes it when a body
+// is longer than it was said to be. Writing to one is: it was closed while the body was
+// on its way because the endpoint had hung up.
 func isConnError(err error, text string) bool {
 	var ne net.Error
 	if errors.Is(err, net.ErrClosed) {
-		return false
+		var op *net.OpError
+		return errors.As(err, &op) && op.Op != "read"
 	}
 	if errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true

@@ -1,7 +1,6 @@
 package httpclient
 
 import (
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -73,13 +72,14 @@ type startup struct {
 }
 
 // RoundTrip sends req to an endpoint of its target, as http.RoundTripper says. The
-// request is passed on as it is. It counts as in flight until the answer's body is at
+// request is passed on as it is, with its body watched for errors, which are not the
+// endpoint's. It counts as in flight until the answer's body is at
 // its end or closed; the endpoint's latency is the time to the headers, and what their
 // status says of it counts from then on.
 //
 // Errors before an endpoint was chosen are *TargetError, ErrClosed,
-// ErrTooManyTargets, or say what is wrong with the request or the Transport. After
-// that they are those of http.Transport. Where nothing was sent they are an
+// ErrTooManyTargets, the cause of a context that is done already, or say what is wrong
+// with the request or the Transport. After that they are those of http.Transport. Where nothing was sent they are an
 // [ErrUnreached]. A request is sent once: there are no retries (see the package's
 // documentation).
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -89,12 +89,25 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	e := pick.Handle()
-	resp, err := e.RoundTrip(req)
+	if err := ended(req); err != nil { // during the pick
+		pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
+		e.release()
+		closeBody(req)
+		return nil, err
+	}
+	out, sent := watched(req)
+	resp, err := e.RoundTrip(out)
 	if err == nil {
-		answered(req, resp, pick)
+		if sent != nil {
+			resp.Request = req
+		}
+		answered(req, sent, resp, pick)
 		return resp, nil
 	}
-	outcome := outcomeOfError(req, err)
+	outcome := evenkeel.Unknown
+	if !sent.bodyFailed() {
+		outcome = outcomeOfError(req, err)
+	}
 	pick.Done(evenkeel.Result{Outcome: outcome})
 	e.release()
 	if outcome == evenkeel.Unreached || outcome == evenkeel.Failure {
@@ -119,11 +132,11 @@ func (t *Transport) pick(req *http.Request) (*group, evenkeel.Pick[*endpoint], e
 			return nil, none, err
 		}
 		p, err := g.pick(req)
-		if err == nil || !errors.Is(err, evenkeel.ErrClosed) {
+		if err != errEvicted {
 			return g, p, err
 		}
 		// The target was evicted between the two; or the Transport was closed, which
-		// the next round finds.
+		// the next round finds. It finds too whether the request's context is done.
 	}
 }
 

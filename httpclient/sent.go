@@ -1,0 +1,88 @@
+package httpclient
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync/atomic"
+)
+
+// sent is a request with a body as it is handed to net/http, and knows whether reading
+// the body failed: net/http returns such an error as it is, or wrapped in one of the
+// connection, so that it cannot be told from the endpoint's. It is one allocation, and
+// one more for a GetBody.
+type sent struct {
+	req    http.Request // the caller's, but for the body
+	body   sentBody
+	failed atomic.Bool // the body's own Read returned an error
+}
+
+// watched returns req as it is to be sent, and what watches its body: nil where there
+// is no body that could fail.
+func watched(req *http.Request) (*http.Request, *sent) {
+	if req.Body == nil || req.Body == http.NoBody || inMemory(req.Body) {
+		return req, nil
+	}
+	s := &sent{req: *req}
+	s.body.ReadCloser, s.body.sent = req.Body, s
+	s.req.Body = &s.body
+	if req.GetBody != nil { // net/http sends once more what came to a closed connection
+		s.req.GetBody = func() (io.ReadCloser, error) {
+			b, err := req.GetBody()
+			if err != nil {
+				s.failed.Store(true)
+				return nil, err
+			}
+			return &sentBody{ReadCloser: b, sent: s}, nil
+		}
+	}
+	return &s.req, s
+}
+
+// bodyFailed reports whether the request's body failed, before anything else did.
+func (s *sent) bodyFailed() bool { return s != nil && s.failed.Load() }
+
+// sentBody is the request's body of one attempt of net/http's. Close can come while a Read
+// is running, and can be what makes that fail: then it was not the body.
+type sentBody struct {
+	io.ReadCloser
+	sent   *sent
+	closed atomic.Bool
+}
+
+// Read reads the body.
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !b.closed.Load() {
+		b.sent.failed.Store(true)
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *sentBody) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
+}
+
+// The two types that io.NopCloser has, for readers without WriteTo and with it.
+var nopClosers = [2]reflect.Type{
+	reflect.TypeOf(io.NopCloser(http.NoBody)),
+	reflect.TypeOf(io.NopCloser(struct{ io.Reader }{})),
+}
+
+// inMemory reports whether body is one that http.NewRequest made of bytes. Those cannot
+// fail, and net/http sends them in one packet with the headers, but only if it sees
+// what they are.
+func inMemory(body io.ReadCloser) bool {
+	if t := reflect.TypeOf(body); t != nopClosers[0] && t != nopClosers[1] {
+		return false
+	}
+	switch reflect.ValueOf(body).Field(0).Interface().(type) {
+	case *bytes.Reader, *bytes.Buffer, *strings.Reader:
+		return true
+	}
+	return false
+}
