@@ -146,10 +146,11 @@ func TestFastDrawsFollowEachSweep(t *testing.T) {
 	}
 }
 
-// Up to eight endpoints are all compared, and ties go by weight. A tenth of a doubling, 7 % of
-// the latency, is a tie.
+// While nothing is in flight shares are the weights: a tie, which is a tenth of a doubling or 7 % of the
+// latency, goes to the first drawn by weight; of up to eight of equal weight, which are all
+// compared, to any.
 func TestTiesOfFewGoByWeight(t *testing.T) {
-	for _, weights := range [][]float64{{1, 1, 8}, {8, 1}, {1, 2, 3, 4, 5}, {1, 1, 1, 1, 1, 1, 1, 93}, {0.25, 0.5, 0.25}} {
+	for _, weights := range [][]float64{{1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 8}, {8, 1}, {1, 2, 3, 4, 5}, {1, 1, 1, 1, 1, 1, 1, 93}, {0.25, 0.5, 0.25}} {
 		s, now := known(t, weighted(weights...), 4, func(i int) time.Duration { return usual + time.Duration(i%3)*usual/40 })
 		sum := 0.0
 		for _, w := range weights {

@@ -75,50 +75,52 @@ func (l lesson) String() string {
 }
 
 // Every pair of how an answer begins and ends: the beginning teaches at once what it would at
-// Done; then Done teaches what it has not, which is a bad end of what began well; and the request
-// leaves the in-flight count then, and only then.
+// Done, but for Unknown, which is no beginning; then Done teaches what it has not, which is a bad
+// end of what began well; and the request leaves the in-flight count then, and only then.
 func TestAnsweredAndDoneTeachEachOutcomeOnce(t *testing.T) {
 	for begin := picker.Unknown; begin <= picker.Canceled; begin++ {
 		for end := picker.Unknown; end <= picker.Canceled; end++ {
-			name := fmt.Sprintf("answered %v, done %v", begin, end)
-			l := newLearner(t)
-			p := holdAt(t, l.s, 0, 20*ms)
-			p.Answered(25*ms, picker.Result{Outcome: begin})
-			want := teachings(begin, 5*ms)
-			if got := l.lesson(25 * ms); got.String() != want.String() {
-				t.Errorf("%s: it begins and teaches %v, want %v", name, got, want)
-			}
-			if _, aging := l.rec.AgeLog2(time.Second.Nanoseconds()); aging != (begin == picker.Unknown) {
-				t.Errorf("%s: after it has begun, ageing is %v", name, aging)
-			}
-			for range 2 { // only the first call counts
-				p.Answered(26*ms, picker.Result{Outcome: picker.Failure})
-				if begin == picker.Unknown {
-					break // it was none: then this is the first
-				}
-			}
-			if begin == picker.Unknown {
-				continue
-			}
-			if got := l.lesson(26 * ms); got.String() != want.String() {
-				t.Errorf("%s: called again it teaches %v, want %v", name, got, want)
-			}
-			p.FirstByte(27 * ms)
-			if n := l.rec.InFlight(); n != 1 {
-				t.Errorf("%s: %d in flight before Done", name, n)
-			}
-			p.Done(28*ms, picker.Result{Outcome: end})
-			if begin == picker.Success {
-				late := teachings(end, 8*ms)
-				want.Failures, want.Avoided = late.Failures, late.Avoided
-			}
-			if got := l.lesson(28 * ms); got.String() != want.String() {
-				t.Errorf("%s: in the end %v, want %v", name, got, want)
-			}
-			if n := l.rec.InFlight(); n != 0 || l.rec.Picks() != 2 {
-				t.Errorf("%s: %d in flight and %d picks at rest", name, n, l.rec.Picks())
-			}
+			t.Run(fmt.Sprintf("%v/%v", begin, end), func(t *testing.T) { testAnswered(t, begin, end) })
 		}
+	}
+}
+
+func testAnswered(t *testing.T, begin, end picker.Outcome) {
+	l := newLearner(t)
+	check := func(when string, now int64, want lesson) {
+		t.Helper()
+		if got := l.lesson(now); got.String() != want.String() {
+			t.Errorf("%s it has taught %v, want %v", when, got, want)
+		}
+	}
+	p := holdAt(t, l.s, 0, 20*ms)
+	p.Answered(25*ms, picker.Result{Outcome: begin})
+	want := teachings(begin, 5*ms)
+	check("when it begins", 25*ms, want)
+	if _, ageing := l.rec.AgeLog2(int64(time.Second)); ageing != (begin == picker.Unknown) {
+		t.Errorf("when it has begun, ageing is %v", ageing)
+	}
+	if begin != picker.Unknown {
+		p.Answered(26*ms, picker.Result{Outcome: picker.Failure})
+		p.Answered(26*ms, picker.Result{Outcome: picker.Success})
+		p.FirstByte(27 * ms)
+		check("called again", 27*ms, want)
+	}
+	if n := l.rec.InFlight(); n != 1 {
+		t.Errorf("%d in flight before Done", n)
+	}
+	p.Done(28*ms, picker.Result{Outcome: end})
+	switch late := teachings(end, 8*ms); begin {
+	case picker.Unknown:
+		want = late
+	case picker.Success:
+		want.Failures, want.Avoided = late.Failures, late.Avoided
+	}
+	check("in the end", 28*ms, want)
+	p.Done(29*ms, picker.Result{Outcome: picker.Failure})
+	check("done again", 29*ms, want)
+	if n := l.rec.InFlight(); n != 0 || l.rec.Picks() != 2 {
+		t.Errorf("%d in flight and %d picks at rest", n, l.rec.Picks())
 	}
 }
 

@@ -42,6 +42,22 @@ func TestChoiceOutsideTheListIsAnError(t *testing.T) {
 	}
 }
 
+// Nor may a policy choose a member that is not available, or drained.
+func TestChoiceOfOneThatIsNotAvailableIsAnError(t *testing.T) {
+	_, s := build(t, stubborn{1}, weighted(1, 0, 1), nil)
+	for name, s := range map[string]*picker.Snapshot{
+		"drained":       s,
+		"not available": picker.NewSnapshot(s.Members(), []int32{0, 2}, stubborn{1}, stubborn{1}),
+	} {
+		if p, _, err := s.Pick(picker.Request{}, 0); err == nil || p.Record() != nil {
+			t.Errorf("%s: picked it without an error", name)
+		}
+	}
+	if n := s.Record(1).Picks(); n != 0 {
+		t.Errorf("it has %d picks", n)
+	}
+}
+
 // A choice that is asked again because the request avoids it, and then is outside the list.
 func TestChoiceOutsideTheListAfterOneToAvoid(t *testing.T) {
 	turns := &turnsOf{indices: []int{0, -1, 7, 3, 0}}
