@@ -2,9 +2,11 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // number returns v with up to four digits that matter and without trailing zeros.
@@ -42,7 +44,7 @@ func latency(ms float64) string {
 	return whole(int(ms/1000+0.5)) + " s"
 }
 
-// durationText returns d exactly, in one unit where that is short.
+// durationText returns d to four digits, in one unit where that is short.
 func durationText(d time.Duration) string {
 	for _, u := range []struct {
 		length time.Duration
@@ -53,7 +55,7 @@ func durationText(d time.Duration) string {
 		{time.Millisecond, "ms", time.Second}, {time.Second, "s", 10 * time.Minute},
 	} {
 		if d < u.below {
-			return strconv.FormatFloat(float64(d)/float64(u.length), 'f', -1, 64) + " " + u.name
+			return number(float64(d)/float64(u.length)) + " " + u.name
 		}
 	}
 	switch {
@@ -83,6 +85,9 @@ func percent(part float64) string {
 	}
 	return strconv.FormatFloat(p, 'f', decimals, 64) + " %"
 }
+
+// shortPercent is percent of a part that somebody has chosen.
+func shortPercent(part float64) string { return number(100*part) + " %" }
 
 // whole returns n, which is not negative, with a comma before each three digits.
 func whole(n int) string {
@@ -118,14 +123,22 @@ func plural(n int, noun string) string {
 	return whole(n) + " " + noun
 }
 
+// runsText says what a figure of n runs is.
+func runsText(n int) string {
+	if n == 1 {
+		return "one run"
+	}
+	return "means of " + plural(n, "run")
+}
+
 // wrap breaks text into lines of up to 78 characters.
 func wrap(text string) string { return wrapTo(text, 78) }
 
 func wrapTo(text string, width int) string {
 	var b strings.Builder
 	column := 0
-	for word := range strings.FieldsSeq(text) {
-		length := len([]rune(word))
+	for _, word := range unbroken(text) {
+		length := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
 		case column+1+length > width:
@@ -140,4 +153,19 @@ func wrapTo(text string, width int) string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// unbroken returns the words of a text, numbers together with their units.
+func unbroken(text string) []string {
+	units := []string{"ns", "µs", "ms", "s", "min", "h", "%"}
+	var out []string
+	for word := range strings.FieldsSeq(text) {
+		unit := strings.TrimRight(word, ".,:;)")
+		if n := len(out); n > 0 && slices.Contains(units, unit) && strings.ContainsAny(out[n-1][len(out[n-1])-1:], "0123456789") {
+			out[n-1] += " " + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
 }

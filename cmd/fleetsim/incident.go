@@ -67,19 +67,19 @@ func (c incident) does() string {
 	case "slow":
 		text := fmt.Sprintf("%s %s as long", verb("takes", "take"), times(c.by))
 		if c.to != 0 {
-			text += fmt.Sprintf(", changing to %s", times(c.to))
+			text += fmt.Sprintf(", changing to %s", number(c.to))
 		}
 		return text
 	case "cold":
 		text := fmt.Sprintf("%s and %s %s as long", verb("joins", "join"), verb("takes", "take"), times(c.by))
 		if c.to != 0 {
-			text += fmt.Sprintf(", changing to %s", times(c.to))
+			text += fmt.Sprintf(", changing to %s", number(c.to))
 		}
 		return text
 	case "fail":
 		text := verb("fails", "fail")
 		if c.share < 1 {
-			text += " " + percent(c.share) + " of " + verb("its", "their") + " requests"
+			text += " " + shortPercent(c.share) + " of " + verb("its", "their") + " requests"
 		}
 		text += " in " + durationText(c.after)
 		if c.as != picker.Failure {
@@ -105,7 +105,7 @@ func (c incident) tag() string {
 		return name + " cold"
 	case "fail":
 		if c.share < 1 {
-			return fmt.Sprintf("%s fails %s", name, percent(c.share))
+			return fmt.Sprintf("%s fails %s", name, shortPercent(c.share))
 		}
 		return name + " failing"
 	case "hang":

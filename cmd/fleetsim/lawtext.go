@@ -147,7 +147,7 @@ func lawText(l sim.Law) string {
 	case sim.LogNormal:
 		return fmt.Sprintf("lognormal, median %s, sigma %s", d(l.Median), number(l.Sigma)) + mean
 	case sim.Bimodal:
-		return fmt.Sprintf("%s, and %s for %s", d(l.Short), d(l.Long), percent(l.LongShare)) + mean
+		return fmt.Sprintf("%s, and %s for %s", d(l.Short), d(l.Long), shortPercent(l.LongShare)) + mean
 	case sim.Pareto:
 		return fmt.Sprintf("Pareto from %s, exponent %s, up to %s", d(l.Least), number(l.Alpha), d(l.Cap)) + mean
 	case sim.Quantiles:

@@ -19,6 +19,7 @@ const (
 	maxRequests = 10_000_000
 	maxRecords  = 2_000_000 // clients × endpoints
 	maxSteps    = 500
+	maxUpdates  = 100_000_000 // endpoints in all lists that all clients get, and tables renewed
 )
 
 // Bounds of -utilisation.
@@ -141,6 +142,15 @@ func (r *reader) cost(s *settings) {
 	}
 	if s.step > 0 && (s.step > s.duration || s.duration/s.step > maxSteps) {
 		r.refuse("step", "0 or from %v to %v, a part of -duration", (s.duration+maxSteps-1)/maxSteps, s.duration)
+	}
+	if n := s.duration.Seconds() / s.refresh.Seconds() * float64(s.clients*s.endpoints); s.refresh > 0 && n > maxUpdates {
+		r.refuse("refresh", "0s or at least %v, so that all lists together have at most %s endpoints",
+			time.Duration(float64(s.refresh)*n/maxUpdates)+1, whole(maxUpdates))
+	}
+	for _, p := range s.policies {
+		if n := s.duration.Seconds() / p.TableAge.Seconds() * float64(s.endpoints); p.TableAge > 0 && n > maxUpdates {
+			r.refuseValue("policies", p.Name, "an age of 0s or of at least %v", time.Duration(float64(p.TableAge)*n/maxUpdates)+1)
+		}
 	}
 	if len(r.problems) > 0 {
 		return

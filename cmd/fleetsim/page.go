@@ -175,7 +175,7 @@ func (r *report) specialNames() string {
 }
 
 func (r *report) sweepText() string {
-	text := fmt.Sprintf("The same fleet and incidents with one thing changed, each point the mean of %s.", plural(r.sweepRuns, "run"))
+	text := fmt.Sprintf("The same fleet and incidents with one thing changed, %s.", runsText(r.sweepRuns))
 	if r.boundLine() >= 0 {
 		text += " The bound does not depend on the number of clients."
 	}

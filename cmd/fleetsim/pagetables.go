@@ -28,7 +28,10 @@ type htmlRow struct {
 
 // summary is the table of the terminal, with deviations.
 func (r *report) summary() htmlTable {
-	t := htmlTable{ID: "summary", Caption: fmt.Sprintf("Means of %s; ± is the standard deviation between them.", plural(r.seeds, "run"))}
+	t := htmlTable{ID: "summary", Caption: "The whole run, of which there was one"}
+	if r.seeds > 1 {
+		t.Caption = fmt.Sprintf("The whole run, %s; ± is the standard deviation between them", runsText(r.seeds))
+	}
 	t.Heads = []string{"policy", "requests", "errors", "p50", "p99", "p99.9"}
 	failures := slices.ContainsFunc(r.rows, func(row row) bool { return row.errors > 0 })
 	if failures {
@@ -160,7 +163,10 @@ func (r *report) endpointTable() htmlTable {
 // sweepTable holds the figures of sweep k.
 func (r *report) sweepTable(k int) htmlTable {
 	w := r.plan.sweeps[k]
-	t := r.grouped("sweep-"+w.id, fmt.Sprintf("%s, means of %s", w.title, plural(r.sweepRuns, "run")), w.axis, "p99")
+	t := htmlTable{ID: "sweep-" + w.id, Caption: w.title + ", " + runsText(r.sweepRuns), Heads: []string{w.axis}}
+	for _, row := range r.rows {
+		t.Heads = append(t.Heads, row.label())
+	}
 	for j, at := range w.points {
 		name := w.valueText(at.at)
 		if at.at == w.own {

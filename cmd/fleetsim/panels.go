@@ -35,7 +35,11 @@ func (p *panel) draw() string {
 		d.rect("band", f.x.at(b.from), f.top, f.x.at(b.until)-f.x.at(b.from), f.bottom-f.top)
 	}
 	c.drawAxes(d, f, s)
-	d.open(p.class)
+	class := p.class
+	if len(p.special) == 0 {
+		class += " all" // nothing stands out, so that everything may have the policy's colour
+	}
+	d.open(class)
 	d.text("heading", "start", 0, 13, p.name)
 	if len(p.ordinary) <= maxThreads {
 		for _, line := range p.ordinary {

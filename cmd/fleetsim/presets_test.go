@@ -34,7 +34,7 @@ var simulated = map[string]sim.Scenario{
 	"unmarked-streams": sim.S9("", picker.UnknownKind, picker.UnknownKind),
 }
 
-// text writes what matters of a scenario in a form of its own: each server with its
+// scenarioText writes what matters of a scenario in a form of its own: each server with its
 // capacity and phases, without the order in which they stand, traffic, clients and times.
 func scenarioText(s sim.Scenario) string {
 	var b strings.Builder
@@ -47,12 +47,13 @@ func scenarioText(s sim.Scenario) string {
 		if law == nil {
 			law = s.Service
 		}
-		text := fmt.Sprintf("%d workers, sharing %v, speed %.6g, %v", v.Workers, v.Sharing, speed, law)
+		var text strings.Builder
+		fmt.Fprintf(&text, "%d workers, sharing %v, speed %.6g, %v", v.Workers, v.Sharing, speed, law)
 		for _, p := range v.Phases {
 			p.Until = min(p.Until, time.Hour)
-			text += fmt.Sprintf(", %+v", p)
+			fmt.Fprintf(&text, ", %+v", p)
 		}
-		kinds[text]++
+		kinds[text.String()]++
 	}
 	fmt.Fprintln(&b, kinds)
 	shares := map[string]string{}

@@ -71,12 +71,12 @@ func (p *plan) description() []string {
 		fleet += fmt.Sprintf(", each on up to %s at once", plural(p.concurrency, "request"))
 	}
 	if text := p.speedText(); text != "" {
-		fleet += ", " + text
+		fleet += "; " + text
 	}
 	out := []string{fleet, "Work: " + lawText(p.service), p.loadText()}
 	if p.streams > 0 {
 		known := map[string]string{"stream": "known to clients", "unknown": "not known to clients", "unary": "taken for short by clients"}
-		out = append(out, fmt.Sprintf("%s of the requests are held (%s), %s", percent(p.streams), lawText(p.streamTime), known[p.value("stream-kind")]))
+		out = append(out, fmt.Sprintf("%s of the requests are held (%s), %s", shortPercent(p.streams), lawText(p.streamTime), known[p.value("stream-kind")]))
 	}
 	for _, c := range p.incidents {
 		out = append(out, c.sentence(p.duration))
@@ -95,7 +95,7 @@ func (p *plan) description() []string {
 	if p.warmUp > 0 {
 		run += fmt.Sprintf(", the first %s left out", durationText(p.warmUp))
 	}
-	return append(out, clients, fmt.Sprintf("%s, means of %s", run, plural(p.seeds, "run")))
+	return append(out, clients, run+", "+runsText(p.seeds))
 }
 
 // value returns what a flag has in the end.
@@ -108,6 +108,7 @@ func (s *settings) value(name string) string {
 	return ""
 }
 
+// speedText says whose speed is not 1.
 func (p *plan) speedText() string {
 	var parts []string
 	for i := 0; i < len(p.speeds); {
@@ -115,20 +116,21 @@ func (p *plan) speedText() string {
 		for k < len(p.speeds) && p.speeds[k] == p.speeds[i] {
 			k++
 		}
-		if v := p.speeds[i]; v != 1 {
-			how := number(1/v) + "× slower"
-			if v > 1 {
-				how = number(v) + "× faster"
-			}
-			parts = append(parts, fmt.Sprintf("%s %s", strings.TrimPrefix(endpointNames(i, k-i), "endpoint"), how))
+		how := ""
+		switch v := p.speeds[i]; {
+		case v < 1:
+			how = number(1/v) + "× slower"
+		case v > 1:
+			how = number(v) + "× faster"
+		}
+		switch {
+		case how == "":
+		case k == i+1:
+			parts = append(parts, fmt.Sprintf("%d is %s", k, how))
+		default:
+			parts = append(parts, fmt.Sprintf("%d to %d are %s", i+1, k, how))
 		}
 		i = k
-	}
-	for i, text := range parts {
-		parts[i] = strings.TrimSpace(strings.TrimPrefix(text, "s"))
-		if i == 0 {
-			parts[i] = "number " + parts[i]
-		}
 	}
 	return strings.Join(parts, ", ")
 }
