@@ -161,7 +161,7 @@ func (c *chart) drawAxes(d *svg, f frame, s size) {
 	}
 	ticks := c.x.ticks
 	if ticks == nil {
-		ticks = c.x.scale.ticks(max(int((f.right-f.left)/58), 2))
+		ticks = c.x.scale.ticks(max(int((f.right-f.left)/44), 2))
 	}
 	free := math.Inf(-1)
 	for _, v := range ticks {

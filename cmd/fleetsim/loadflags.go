@@ -1,25 +1,12 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
-	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/evenkeel/evenkeel/internal/sim"
 	"github.com/evenkeel/evenkeel/picker"
-)
-
-// Bounds of what one run may cost: far beyond them it would take the machine's memory.
-const (
-	maxRequests = 10_000_000
-	maxRecords  = 2_000_000 // clients × endpoints
-	maxSteps    = 500
-	maxUpdates  = 100_000_000 // endpoints in all lists that all clients get, and tables renewed
 )
 
 // Bounds of -utilisation.
@@ -31,7 +18,7 @@ const defaultDuration = time.Minute
 func (r *reader) load(s *settings) {
 	kinds := map[string]sim.ArrivalKind{"poisson": sim.Poisson, "even": sim.Even, "bursts": sim.Bursts, "closed": sim.Closed}
 	s.arrivals.Kind = kinds[r.oneOf("arrivals", "poisson", "even", "bursts", "closed")]
-	s.arrivals.On, s.arrivals.Period = r.duration("on", 1, forever), r.duration("period", 1, forever)
+	s.arrivals.On, s.arrivals.Period = r.duration("on", time.Microsecond, forever), r.duration("period", time.Microsecond, forever)
 	s.arrivals.Users, s.arrivals.Think = r.integer("users", 1, 100_000), r.duration("think", 0, forever)
 	if s.arrivals.Kind == sim.Bursts && s.arrivals.On > s.arrivals.Period {
 		r.refuse("on", "at most -period, %v", s.arrivals.Period)
@@ -133,91 +120,4 @@ func (r *reader) speeds(name string, n int) []float64 {
 	}
 	copy(out[n-len(last):], last)
 	return out
-}
-
-// cost refuses what would take more than a machine has.
-func (r *reader) cost(s *settings) {
-	if n := s.clients * s.endpoints; n > maxRecords {
-		r.refuse("clients", "clients times -endpoints to be at most %s, not %s", whole(maxRecords), whole(n))
-	}
-	if s.step > 0 && (s.step > s.duration || s.duration/s.step > maxSteps) {
-		r.refuse("step", "0 or from %v to %v, a part of -duration", (s.duration+maxSteps-1)/maxSteps, s.duration)
-	}
-	if n := s.duration.Seconds() / s.refresh.Seconds() * float64(s.clients*s.endpoints); s.refresh > 0 && n > maxUpdates {
-		r.refuse("refresh", "0s or at least %v, so that all lists together have at most %s endpoints",
-			time.Duration(float64(s.refresh)*n/maxUpdates)+1, whole(maxUpdates))
-	}
-	for _, p := range s.policies {
-		if n := s.duration.Seconds() / p.TableAge.Seconds() * float64(s.endpoints); p.TableAge > 0 && n > maxUpdates {
-			r.refuseValue("policies", p.Name, "an age of 0s or of at least %v", time.Duration(float64(p.TableAge)*n/maxUpdates)+1)
-		}
-	}
-	if len(r.problems) > 0 {
-		return
-	}
-	n, flag := s.fleet().Arrivals.Rate*s.duration.Seconds(), "duration"
-	for _, name := range []string{"utilisation", "rate"} {
-		if r.from(name) == byUser {
-			flag = name
-		}
-	}
-	if s.arrivals.Kind == sim.Closed {
-		n = float64(s.arrivals.Users) * s.duration.Seconds() / s.fastest().Seconds()
-		flag = "users"
-	}
-	switch {
-	case math.IsInf(n, 1):
-		r.refuse("think", "more than 0s where an answer may take no time at all")
-	case n > maxRequests:
-		r.refuse(flag, "what makes at most %s requests in a run of %v, not up to %.2g", whole(maxRequests), s.duration, n)
-	}
-}
-
-// fastest returns the least time from request to request of a user, on average.
-func (s *settings) fastest() time.Duration {
-	work := math.Inf(1)
-	sc := s.fleet()
-	for i := range sc.Servers {
-		mean := s.service.Mean()
-		if v := sc.Servers[i].Speed; v > 0 {
-			mean /= v
-		}
-		work = min(work, mean)
-	}
-	for _, c := range s.incidents {
-		if c.kind == "fail" {
-			work = min(work, float64(c.after))
-		}
-	}
-	return s.arrivals.Think + 2*s.delay + time.Duration(work)
-}
-
-// html checks that the page can be written, and leaves nothing behind.
-func (r *reader) html(s *settings) {
-	if s.html == "" {
-		return
-	}
-	info, err := os.Stat(s.html)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		var f *os.File
-		if f, err = os.CreateTemp(filepath.Dir(s.html), ".fleetsim-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-	case err == nil && info.IsDir():
-		err = errors.New("is a directory")
-	case err == nil:
-		var f *os.File
-		if f, err = os.OpenFile(s.html, os.O_WRONLY, 0); err == nil {
-			err = f.Close()
-		}
-	}
-	if err == nil {
-		return
-	}
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	r.refuse("html", "a file that can be written: %v", err)
 }

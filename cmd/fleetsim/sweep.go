@@ -68,8 +68,8 @@ func (p *plan) loadSweep() sweep {
 	return w
 }
 
-// maxClientSeconds bounds clients times the length of a run in sweeps: each does some
-// housekeeping every second, whatever it sends.
+// maxClientSeconds bounds clients times the length of a run in sweeps, less of it where there
+// are many endpoints: each client does some housekeeping every second, whatever it sends.
 const maxClientSeconds = 400_000
 
 // clientSweep varies the number of clients that the same load comes from.
@@ -83,7 +83,9 @@ func (p *plan) clientSweep() sweep {
 		sc := base
 		sc.Balancers = int(v)
 		// A client without a request has no part in anything, and many idle ones take long.
-		few := base.Arrivals.Rate > 0 && v > base.Arrivals.Rate*p.duration.Seconds()/2 || v*p.duration.Seconds() > maxClientSeconds
+		few := base.Arrivals.Rate > 0 && v > base.Arrivals.Rate*p.duration.Seconds()/2
+		upkeep := v * p.duration.Seconds() * max(1, float64(p.endpoints)/50)
+		few = few || upkeep > maxClientSeconds
 		if v != w.own && (few || sc.Balancers*p.endpoints > maxRecords) {
 			continue
 		}
