@@ -23,7 +23,7 @@ func poolsConfig(pool *evenkeel.Pool[*endpoint]) evenkeel.Config {
 
 // Each parameter with a value of its own, so that none can take another's place, with the
 // first list and as an update, as it comes and as a parent hands it on.
-func TestTrap26ConfigOfJSONReachesThePool(t *testing.T) {
+func TestT26ConfigOfJSONReachesThePool(t *testing.T) {
 	bias := 0.25
 	for text, want := range map[string]evenkeel.Policy{
 		`{}`:                        nil,

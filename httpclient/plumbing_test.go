@@ -31,7 +31,7 @@ func parsed(t *testing.T, text string) evenkeel.Config {
 }
 
 // Each parameter with a value of its own, so that none can take another's place.
-func TestTrap26ConfigOfJSONReachesThePool(t *testing.T) {
+func TestT26ConfigOfJSONReachesThePool(t *testing.T) {
 	bias := 0.25
 	for text, want := range map[string]evenkeel.Policy{
 		`{}`:                        nil,
@@ -51,7 +51,7 @@ func TestTrap26ConfigOfJSONReachesThePool(t *testing.T) {
 	}
 }
 
-func TestTrap26SettingsReachTheirPlaces(t *testing.T) {
+func TestT26SettingsReachTheirPlaces(t *testing.T) {
 	tr := stubbed(t, &Transport{Resolver: Static{{Addr: "10.0.0.1"}}, MaxTargets: 7, TargetIdleTimeout: 11 * time.Second}, stubAnswer)
 	roundTripAll(t, tr)
 	if f := tr.running(); f.maxTargets != 7 || f.targetIdle != 11*time.Second {
@@ -60,7 +60,7 @@ func TestTrap26SettingsReachTheirPlaces(t *testing.T) {
 }
 
 // Every number and switch of Base has a value of its own.
-func TestTrap26EveryNumberOfBaseReachesTheEndpoints(t *testing.T) {
+func TestT26EveryNumberOfBaseReachesTheEndpoints(t *testing.T) {
 	base := &http.Transport{HTTP2: &http.HTTP2Config{}, Protocols: protocols((*http.Protocols).SetHTTP1)}
 	n := setNumbers(reflect.ValueOf(base).Elem(), 1)
 	n = setNumbers(reflect.ValueOf(base.HTTP2).Elem(), n)
