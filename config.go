@@ -43,9 +43,9 @@ const (
 // Config says how a pool balances. The zero Config is the documented default. It is
 // a value: copy it freely, and do not change what it points to once it is in use.
 type Config struct {
-	// Policy chooses the endpoint of each request. nil means [picker.Adaptive]: the one of
-	// five endpoints with the shortest expected wait, by latency, requests in flight
-	// and success.
+	// Policy chooses the endpoint of each request. nil means [picker.Adaptive]: of up to
+	// eight endpoints, or of five drawn, the one with the shortest expected wait by latency,
+	// requests in flight and success.
 	Policy Policy
 }
 
