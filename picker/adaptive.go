@@ -130,10 +130,7 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 			best, cost = int(i), ci
 		}
 	}
-	if p.avoided(cost) {
-		return p.notAvoided(s, best, cost, now)
-	}
-	return best
+	return p.better(s, best, cost, now)
 }
 
 // wait is costs.of for the signal Latency, with its constants looked up.

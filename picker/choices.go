@@ -45,10 +45,7 @@ func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 			best, cost = int(i), ci
 		}
 	}
-	if c.avoided(cost) {
-		return c.notAvoided(s, best, cost, now)
-	}
-	return best
+	return c.better(s, best, cost, now)
 }
 
 // drawUniform fills drawn with distinct available endpoints, each order equally likely:

@@ -117,27 +117,45 @@ func (c *costs) amongTies(s *Snapshot, limit int64, best int, r uint64, now int6
 	return best
 }
 
-// avoidedTries and avoidedScan bound how far a pick looks for an endpoint that does not
-// ask to be left alone, when all that it compared do.
+// furtherTries and furtherScan bound how far a pick looks for somebody better, when all that
+// it compared are bad.
 const (
-	avoidedTries = 4
-	avoidedScan  = 64
+	furtherTries = 4
+	furtherScan  = 64
 )
 
-// notAvoided returns an endpoint that does not ask to be left alone, if a few more draws
-// and a short scan find one; else the one seen that comes back first. best costs cost
-// and is the choice so far.
-func (c *costs) notAvoided(s *Snapshot, best int, cost int64, now int64) int {
+// tooBad is how much more than the pool's usual latency a choice among draws by weight may
+// cost, four doublings, before others are looked at too: such draws may all be the same
+// heavy endpoint, which must not keep its share when it fails or hangs.
+const tooBad = 4 << 16
+
+// better returns best, or somebody better if best is not good enough.
+func (c *costs) better(s *Snapshot, best int, cost, now int64) int {
+	if c.avoided(cost) {
+		return c.lookFurther(s, best, cost, seemsAvoided-1, now)
+	}
+	if c.shares != nil && c.hints {
+		if m := s.shared.median.Load(); m != ewma.NoTarget && cost > m+tooBad {
+			return c.lookFurther(s, best, cost, m+tooBad, now)
+		}
+	}
+	return best
+}
+
+// lookFurther returns an endpoint that costs at most limit, if a few uniform draws and a
+// short scan find one; else the cheapest seen, which of those that ask to be left alone is
+// the one that comes back first. best costs cost and is the choice so far.
+func (c *costs) lookFurther(s *Snapshot, best int, cost, limit, now int64) int {
 	at := 0
-	for try := range avoidedTries + min(avoidedScan, s.n) {
-		if try <= avoidedTries {
+	for try := range furtherTries + min(furtherScan, s.n) {
+		if try <= furtherTries {
 			at = uniform(uint32(s.Uint64()>>32), s.n)
 		} else if at++; at == s.n {
 			at = 0
 		}
 		i := s.At(at)
 		if ci := c.of(s, i, now); ci < cost {
-			if best, cost = i, ci; !c.avoided(cost) {
+			if best, cost = i, ci; cost <= limit {
 				return best
 			}
 		}

@@ -106,8 +106,5 @@ func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	if cj < ci-tieBand {
 		i, ci = j, cj
 	}
-	if p.avoided(ci) {
-		return p.notAvoided(s, i, ci, now)
-	}
-	return i
+	return p.better(s, i, ci, now)
 }
