@@ -1,0 +1,19 @@
+//go:build unix
+
+package hash
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpuTime returns the processor time that this process has used.
+func cpuTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

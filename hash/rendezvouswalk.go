@@ -1,0 +1,103 @@
+package hash
+
+import (
+	"math"
+	"math/bits"
+)
+
+// exactSteps is how many candidates after the owner follow the order of ranks.
+const exactSteps = 8 * walkFew
+
+// step implements stepper. After the owner, candidates are found eight at a time, by one
+// pass over all points: few holds their positions, and at the last one that was given out.
+// After exactSteps of them the order matters to nobody any more, and each further one is the
+// next in the list that ranks behind all of those: then few[0] is the last of them, and
+// few[1] how many positions were looked at since.
+func (t *Rendezvous) step(s walkState) (walkState, int) {
+	switch {
+	case t.list == nil || s.count >= uint32(len(t.list.ids)):
+		return s, -1
+	case s.count == 0:
+		s.at = uint32(t.owner(t.mixKey(s.key)))
+	case s.count > exactSteps:
+		return t.stepOn(s)
+	default:
+		at := (s.count - 1) % walkFew
+		if at == 0 {
+			t.refill(&s)
+		}
+		s.at = s.few[at]
+		if s.count == exactSteps {
+			s.few[0], s.few[1] = s.at, 0
+		}
+	}
+	s.count++
+	return s, int(t.list.index[s.at])
+}
+
+// refill finds the candidates that come after position s.at, up to walkFew of them.
+func (t *Rendezvous) refill(s *walkState) {
+	h := t.mixKey(s.key)
+	last := t.rankAt(h, int32(s.at))
+	var best [walkFew]rank
+	n := 0
+	for _, g := range t.groups {
+		limit := t.limit(&best, n, g.heaviest)
+		for k, p := range t.points[g.from:g.to] {
+			sc := score(h, p)
+			if sc > limit {
+				continue
+			}
+			if r := t.rank(int(g.from)+k, sc); last.before(&r) {
+				n = insert(&best, n, &r)
+				limit = t.limit(&best, n, g.heaviest)
+			}
+		}
+	}
+	for k := range best[:n] {
+		s.few[k] = uint32(best[k].place)
+	}
+}
+
+// limit returns the greatest score with which an endpoint of weight w may be among the best.
+func (t *Rendezvous) limit(best *[walkFew]rank, n int, w uint64) uint64 {
+	switch {
+	case n < walkFew:
+		return math.MaxUint64
+	case t.place == nil:
+		return best[walkFew-1].score
+	}
+	return best[walkFew-1].limit(w)
+}
+
+// insert puts r among the best, of which there are n, and returns how many there are now.
+func insert(best *[walkFew]rank, n int, r *rank) int {
+	at := n
+	if n < walkFew {
+		n++
+	} else if at--; !r.before(&best[at]) {
+		return n
+	}
+	for ; at > 0 && r.before(&best[at-1]); at-- {
+		best[at] = best[at-1]
+	}
+	best[at] = *r
+	return n
+}
+
+// stepOn is step after exactSteps.
+func (t *Rendezvous) stepOn(s walkState) (walkState, int) {
+	h := t.mixKey(s.key)
+	last := t.rankAt(h, int32(s.few[0]))
+	n := uint64(len(t.list.ids))
+	start, _ := bits.Mul64(h, n)
+	for uint64(s.few[1]) < n {
+		p := (start + uint64(s.few[1])) % n
+		s.few[1]++
+		if r := t.rankAt(h, int32(p)); last.before(&r) {
+			s.count++
+			return s, int(t.list.index[p])
+		}
+	}
+	return s, -1
+}

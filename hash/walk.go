@@ -1,0 +1,89 @@
+package hash
+
+import "math/bits"
+
+// Walk goes through the candidates of one key, in the order of [Maglev.Candidates] and its
+// likes: the owner first, each endpoint once, until all with a positive weight have been
+// seen. It is a small value that lives on the stack, behind an interface as well, where a
+// sequence would allocate:
+//
+//	w := table.Walk(key)
+//	for i, ok := w.Next(); ok; i, ok = w.Next() {
+//		...
+//	}
+//
+// The zero Walk has no candidates. A Walk belongs to one goroutine; the table may be shared.
+type Walk struct {
+	table stepper
+	state walkState
+}
+
+// Next returns the next candidate as an index into the slice that the table was built from,
+// and false, with -1, when there are no more.
+func (w *Walk) Next() (int, bool) {
+	if w.table == nil {
+		return -1, false
+	}
+	var i int
+	w.state, i = w.table.step(w.state)
+	return i, i >= 0
+}
+
+// stepper is a table that yields candidates one by one. The state goes in and comes out by
+// value: a pointer to it, passed through the interface, would put every Walk on the heap.
+type stepper interface {
+	// step returns the state after the next candidate, and its index in the caller's slice,
+	// or -1 when there are no more, and from then on.
+	step(s walkState) (walkState, int)
+}
+
+// walkFew is how many candidates a walk that draws them tells apart by remembering them.
+const walkFew = 8
+
+// walkState is how far a walk has come. Its zero value but for key is the beginning; what
+// score and at mean is each table's own affair.
+type walkState struct {
+	key   uint64          // as given to Walk
+	score uint64          // such as that of the last candidate
+	at    uint32          // such as a position in a table
+	swept uint32          // see list.sweep; 0 before it begins
+	count uint32          // how many of few are in use
+	few   [walkFew]uint32 // the first candidates, as indices in the caller's slice
+}
+
+// seen reports whether the endpoint at an index of the caller's slice is among the first few.
+func (s *walkState) seen(index uint32) bool {
+	for i := range min(s.count, walkFew) {
+		if s.few[i] == index {
+			return true
+		}
+	}
+	return false
+}
+
+// add remembers the endpoint at an index of the caller's slice, if there is room.
+func (s *walkState) add(index uint32) {
+	if s.count < walkFew {
+		s.few[s.count] = index
+		s.count++
+	}
+}
+
+// sweep is the end of a walk: everybody who is not among the first few, in the order of the
+// IDs from a place that the key decides, so that the keys of one dead endpoint do not all
+// fall to the same neighbour.
+func (l *list) sweep(s *walkState) int {
+	n := uint32(len(l.index))
+	start, _ := bits.Mul64(mix64(s.key^l.keySeed), uint64(n))
+	for s.swept < n {
+		p := uint64(s.swept) + start
+		if p >= uint64(n) {
+			p -= uint64(n)
+		}
+		s.swept++
+		if i := l.index[p]; !s.seen(uint32(i)) {
+			return int(i)
+		}
+	}
+	return -1
+}
