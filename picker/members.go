@@ -22,6 +22,7 @@ type Registry struct {
 	shared  *shared
 	records map[string]*Record // members' and, for a while, former members'
 	scratch []knownLatency
+	serial  uint32 // of the last record made
 
 	// The pace of requests, from sweep to sweep.
 	sweptAt int64
@@ -84,7 +85,8 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 		if r == nil {
 			// One allocation each: in a slab, the runtime's header would shift the
 			// records off their cache lines.
-			r = &Record{id: e.ID, shared: g.shared}
+			g.serial++
+			r = &Record{id: e.ID, shared: g.shared, serial: g.serial}
 			r.lastDone.Store(now)
 			if g.shared.median.Load() != ewma.NoTarget {
 				r.marks.Store(markLate)
@@ -100,6 +102,7 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 			r.removedAt = 0
 		} else if r.removedAt == 0 {
 			r.removedAt = max(now, 1)
+			r.mark(markApart)
 		}
 	}
 	m.prepareWeights()

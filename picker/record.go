@@ -38,6 +38,7 @@ type Record struct {
 	shared     *shared      // set at construction
 
 	id        string                       // set at construction
+	serial    uint32                       // set at construction; no other record has had it
 	estimator atomic.Pointer[ownEstimator] // the signal's own, if it has any
 
 	// Guarded by the Registry's owner.
@@ -47,7 +48,7 @@ type Record struct {
 	quietSince int64
 	removedAt  int64
 	member     bool
-	_          [56]byte // to a multiple of two lines, which processors fetch together
+	_          [48]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (
@@ -57,6 +58,7 @@ const (
 	markAvoided              // avoidUntil may lie ahead
 	markRamp                 // rampFrom may be recent
 	markLate                 // joined others that had samples already
+	markApart                // not available: its work is not in the pool's total, see totals
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as

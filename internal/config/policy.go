@@ -25,6 +25,9 @@ func policies() []form[evenkeel.Policy] {
 			integer("choices", func(p *picker.P2C) *int { return &p.Choices })),
 		formOf[evenkeel.Policy]("least",
 			signalField(func(p *picker.Least) *picker.Signal { return &p.Signal })),
+		hashForm("maglev", picker.Maglev),
+		hashForm("ring_hash", picker.Ring),
+		hashForm("rendezvous", picker.Rendezvous),
 	}
 }
 

@@ -1,0 +1,496 @@
+package picker
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/evenkeel/evenkeel/hash"
+)
+
+// hashList returns n endpoints, with weights 1 to 3 if weighted.
+func hashList(n int, weighted bool) []Endpoint {
+	list := make([]Endpoint, n)
+	for i := range list {
+		list[i].ID = fmt.Sprintf("10.0.%d.%d:80", i/256, i%256)
+		if weighted {
+			list[i].Weight = WeightOf(float64(i%3 + 1))
+		}
+	}
+	return list
+}
+
+// hashClient is a pool by hand.
+type hashClient struct {
+	t      testing.TB
+	policy Policy
+	g      *Registry
+	m      *Members
+	p      Picker
+	s      *Snapshot
+	now    int64
+}
+
+func newHashClient(t testing.TB, policy Policy, list []Endpoint) *hashClient {
+	t.Helper()
+	if err := policy.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	c := &hashClient{t: t, policy: policy, g: NewRegistry(rand.New(rand.NewPCG(1, 2)).Uint64), now: int64(time.Second)}
+	c.use(policy)
+	c.update(list)
+	return c
+}
+
+func (c *hashClient) use(policy Policy) {
+	c.policy = policy
+	c.g.Learn(policy.Needs())
+	if c.m != nil {
+		c.p = policy.Build(c.m, c.p)
+		c.available(nil)
+	}
+}
+
+func (c *hashClient) update(list []Endpoint) {
+	c.t.Helper()
+	m, err := c.g.Members(list, c.now)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.m = m
+	c.p = c.policy.Build(m, c.p)
+	c.available(nil)
+}
+
+// available makes those available that the list says, nil means all.
+func (c *hashClient) available(list []int32) {
+	c.s = NewSnapshot(c.m, list, c.policy, c.p)
+}
+
+// without makes all but some available.
+func (c *hashClient) without(out ...int) {
+	list := []int32{}
+	for i := range c.m.Len() {
+		if !slices.Contains(out, i) {
+			list = append(list, int32(i))
+		}
+	}
+	c.available(list)
+}
+
+func (c *hashClient) sweep() {
+	c.g.Sweep(c.now)
+	c.s.Sweep(c.now)
+}
+
+func (c *hashClient) pick(r Request) (Pick, int) {
+	c.t.Helper()
+	p, i, err := c.s.Pick(r, c.now)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return p, i
+}
+
+// owner picks for key, ends the request at once, and returns who it was.
+func (c *hashClient) owner(key uint64) string {
+	c.t.Helper()
+	p, i := c.pick(keyed(key))
+	p.Done(c.now, Result{Outcome: Success})
+	return c.m.Endpoint(i).ID
+}
+
+func keyed(key uint64) Request { return Request{Key: key, HasKey: true} }
+
+// hashKey is the hash of the k-th key.
+func hashKey(k int) uint64 { return hash.Sum(fmt.Sprint("key", k)) }
+
+var hashKinds = []HashTable{Maglev, Ring, Rendezvous}
+
+// candidates returns the candidates of key by a table of its own over the list.
+func candidates(t testing.TB, h Hash, list []Endpoint, key uint64) []int {
+	t.Helper()
+	var ends []hash.Endpoint
+	for _, e := range list {
+		ends = append(ends, hash.Endpoint{ID: e.ID, Weight: e.Weight.Value()})
+	}
+	var err error
+	var walk hash.Walk
+	switch h.Table {
+	case Maglev:
+		var m *hash.Maglev
+		if m, err = hash.NewMaglev(ends, hash.MaglevConfig{Size: h.Size, Seed: h.Seed}); err == nil {
+			walk = m.Walk(key)
+		}
+	case Ring:
+		var m *hash.Ring
+		if m, err = hash.NewRing(ends, hash.RingConfig{Points: h.Points, Seed: h.Seed}); err == nil {
+			walk = m.Walk(key)
+		}
+	case Rendezvous:
+		var m *hash.Rendezvous
+		if m, err = hash.NewRendezvous(ends, hash.RendezvousConfig{Seed: h.Seed}); err == nil {
+			walk = m.Walk(key)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []int
+	for i, ok := walk.Next(); ok; i, ok = walk.Next() {
+		order = append(order, i)
+	}
+	return order
+}
+
+// hashModel says who must get a request, by definition: the first available candidate with
+// room, in the order of a table that was built for this list alone.
+type hashModel struct {
+	h     Hash
+	list  []Endpoint
+	out   map[string]bool
+	loads map[string]int
+	walks map[uint64][]int
+}
+
+func (o *hashModel) choose(t testing.TB, key uint64, recent int64) string {
+	if o.walks[key] == nil {
+		o.walks[key] = candidates(t, o.h, o.list, key)
+	}
+	total, sum := 0, 0.0
+	for _, e := range o.list {
+		if !o.out[e.ID] {
+			total += o.loads[e.ID]
+			sum += e.Weight.Value()
+		}
+	}
+	capacity := func(e Endpoint, total int64) int {
+		c := 1.25 * float64(total+1) * e.Weight.Value() / sum
+		return max(int(math.Ceil(c-1e-9)), max(o.h.MinCapacity, 1))
+	}
+	best, ratio := "", math.Inf(1)
+	for k, i := range o.walks[key] {
+		e := o.list[i]
+		if o.out[e.ID] {
+			continue
+		}
+		load := o.loads[e.ID]
+		// The owner is taken by the total as it was a few picks ago.
+		if load < capacity(e, int64(total)) || k == 0 && load < capacity(e, recent) {
+			return e.ID
+		}
+		if x := float64(load) / float64(capacity(e, int64(total))); x < ratio {
+			best, ratio = e.ID, x
+		}
+	}
+	return best
+}
+
+// Random picks, ends, failures and lists, each pick compared with the definition.
+func TestHashAgreesWithTheDefinition(t *testing.T) {
+	for _, kind := range hashKinds {
+		for _, weighted := range []bool{false, true} {
+			h := Hash{Table: kind, Size: 251, Points: 40, Seed: 5, MinCapacity: 2, Fallback: Random{}}
+			r := rand.New(rand.NewPCG(uint64(kind), 7))
+			all := hashList(24, weighted)
+			o := &hashModel{h: h, list: all[:12], out: map[string]bool{}, loads: map[string]int{}, walks: map[uint64][]int{}}
+			c := newHashClient(t, h, o.list)
+			var open []Pick
+			var at []string
+			spilled := 0
+			for step := range 4000 {
+				switch x := r.IntN(100); {
+				case x < 2:
+					list := slices.Clone(all)
+					r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+					o.list, o.walks = list[:4+r.IntN(20)], map[uint64][]int{}
+					c.update(o.list)
+					fallthrough
+				case x < 6:
+					clear(o.out)
+					var out []int
+					for i, e := range o.list {
+						if r.IntN(4) == 0 && len(out) < len(o.list)-1 {
+							o.out[e.ID] = true
+							out = append(out, i)
+						}
+					}
+					c.without(out...)
+				case x < 60-min(len(open), 30):
+					key := hashKey(r.IntN(30))
+					want := o.choose(t, key, c.p.(*hashed).totals.recent.Load())
+					if want == "" {
+						t.Fatal("the model has no answer")
+					}
+					p, i := c.pick(keyed(key))
+					if got := c.m.Endpoint(i).ID; got != want {
+						t.Fatalf("%v, step %d: key %#x went to %s, want %s", kind, step, key, got, want)
+					}
+					if first := o.list[o.walks[key][0]]; first.ID != want && !o.out[first.ID] {
+						spilled++
+					}
+					o.loads[want]++
+					open, at = append(open, p), append(at, want)
+				case len(open) > 0:
+					k := r.IntN(len(open))
+					open[k].Done(c.now, Result{Outcome: Success})
+					o.loads[at[k]]--
+					open, at = slices.Delete(open, k, k+1), slices.Delete(at, k, k+1)
+				}
+			}
+			if spilled == 0 {
+				t.Errorf("%v: nothing was ever full", kind)
+			}
+		}
+	}
+}
+
+// Twenty clients that learn of the endpoints in twenty orders send each key the same way, with
+// everybody up and with some down.
+func TestHashClientsAgreeWhateverTheOrder(t *testing.T) {
+	for _, kind := range hashKinds {
+		r := rand.New(rand.NewPCG(3, 4))
+		list := hashList(60, true)
+		down := map[string]bool{list[3].ID: true, list[40].ID: true, list[41].ID: true}
+		want := map[uint64]string{}
+		var print uint64
+		for client := range 20 {
+			mine := slices.Clone(list)
+			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+			c := newHashClient(t, Hash{Table: kind, Fallback: Random{}}, mine)
+			// Some have come to the list in steps.
+			if client%2 == 1 {
+				c.update(mine[:30])
+				c.update(mine)
+			}
+			stats, ok := c.s.HashStats()
+			if !ok || client > 0 && stats.Fingerprint != print {
+				t.Fatalf("%v: client %d has another fingerprint: %v", kind, client, stats)
+			}
+			print = stats.Fingerprint
+			for state := range uint64(2) {
+				if state == 1 {
+					var out []int
+					for i, e := range mine {
+						if down[e.ID] {
+							out = append(out, i)
+						}
+					}
+					c.without(out...)
+				}
+				for k := range 500 {
+					got := c.owner(hashKey(k))
+					id := uint64(k)<<1 | state
+					if client == 0 {
+						want[id] = got
+					} else if want[id] != got {
+						t.Fatalf("%v: client %d sends key %d to %s, the first one to %s", kind, client, k, got, want[id])
+					}
+				}
+			}
+		}
+	}
+}
+
+// An endpoint that is down loses its keys to several others, nobody else's move, and it gets
+// all of them back. No table is built for that.
+func TestHashKeysOfAnUnavailableEndpointComeBack(t *testing.T) {
+	for _, kind := range hashKinds {
+		c := newHashClient(t, Hash{Table: kind, Fallback: Random{}}, hashList(30, false))
+		before := make([]string, 3000)
+		for k := range before {
+			before[k] = c.owner(hashKey(k))
+		}
+		table := c.p.(*hashed).table
+		gone := c.m.Endpoint(11).ID
+		c.without(11)
+		took := map[string]int{}
+		for k, was := range before {
+			got := c.owner(hashKey(k))
+			switch {
+			case was == gone && got == gone:
+				t.Fatalf("%v: key %d went to an endpoint that is down", kind, k)
+			case was == gone:
+				took[got]++
+			case was != got:
+				t.Fatalf("%v: key %d moved from %s to %s", kind, k, was, got)
+			}
+		}
+		if len(took) < 15 {
+			t.Errorf("%v: the keys of one endpoint went to %d others", kind, len(took))
+		}
+		c.available(nil)
+		for k, was := range before {
+			if got := c.owner(hashKey(k)); got != was {
+				t.Fatalf("%v: key %d is back at %s, want %s", kind, k, got, was)
+			}
+		}
+		if c.p.(*hashed).table != table {
+			t.Errorf("%v: the table was rebuilt", kind)
+		}
+	}
+}
+
+// Drained members are not on the table; when all are drained all are on it.
+func TestHashDrainedMembersGetNothing(t *testing.T) {
+	for _, kind := range hashKinds {
+		list := hashList(6, false)
+		list[2].Weight = WeightOf(0)
+		c := newHashClient(t, Hash{Table: kind, Fallback: Random{}}, list)
+		for k := range 500 {
+			if got := c.owner(hashKey(k)); got == list[2].ID {
+				t.Fatalf("%v: key %d went to a drained endpoint", kind, k)
+			}
+		}
+		for i := range list {
+			list[i].Weight = WeightOf(0)
+		}
+		c.update(list)
+		used := map[string]bool{}
+		for k := range 500 {
+			used[c.owner(hashKey(k))] = true
+		}
+		if len(used) != len(list) {
+			t.Errorf("%v: of %d endpoints that are all drained %d are used", kind, len(list), len(used))
+		}
+	}
+}
+
+// An equal list keeps the table, and so does an update of something else; other settings do
+// not.
+func TestHashKeepsTheTableOfAnEqualList(t *testing.T) {
+	for _, kind := range hashKinds {
+		h := Hash{Table: kind, Fallback: Random{}}
+		list := hashList(40, true)
+		c := newHashClient(t, h, list)
+		table := c.p.(*hashed).table
+		c.update(slices.Clone(list))
+		if c.p.(*hashed).table != table {
+			t.Errorf("%v: an equal list was built anew", kind)
+		}
+		h.LoadFactor = 2
+		c.use(h)
+		if c.p.(*hashed).table != table {
+			t.Errorf("%v: another LoadFactor built the table anew", kind)
+		}
+		h.Seed = 1
+		c.use(h)
+		if c.p.(*hashed).table == table {
+			t.Errorf("%v: another Seed kept the table", kind)
+		}
+	}
+}
+
+// A list that does not fit is served all the same, on a table that all clients agree on, and
+// counted. The next one that fits is served as it was.
+func TestHashListsThatDoNotFitGoByRendezvous(t *testing.T) {
+	heavy := hashList(6, false)
+	heavy[5].Weight = WeightOf(1e6)
+	for _, tc := range []struct {
+		h   Hash
+		big []Endpoint
+	}{
+		{Hash{Table: Maglev, Size: 251}, hashList(252, false)},
+		{Hash{Table: Ring}, heavy},
+	} {
+		tc.h.Fallback = Random{}
+		c := newHashClient(t, tc.h, tc.big[:5])
+		small, _ := c.s.HashStats()
+		var before []string
+		for k := range 300 {
+			before = append(before, c.owner(hashKey(k)))
+		}
+		c.update(tc.big)
+		stats, ok := c.s.HashStats()
+		if !ok || stats.Table != Rendezvous || stats.Misfits != 1 || stats.Endpoints != len(tc.big) {
+			t.Errorf("%v: a list that does not fit gives %v, %v", tc.h.Table, stats, ok)
+		}
+		for k := range 300 {
+			want := tc.big[candidates(t, Hash{Table: Rendezvous}, tc.big, hashKey(k))[0]].ID
+			if got := c.owner(hashKey(k)); got != want {
+				t.Fatalf("%v: key %d went to %s, want %s", tc.h.Table, k, got, want)
+			}
+		}
+		c.update(tc.big[:5])
+		stats, _ = c.s.HashStats()
+		if stats.Table != tc.h.Table || stats.Misfits != 1 || stats.Fingerprint != small.Fingerprint {
+			t.Errorf("%v: afterwards there is %v", tc.h.Table, stats)
+		}
+		for k, was := range before {
+			if got := c.owner(hashKey(k)); got != was {
+				t.Fatalf("%v: key %d is now at %s, was at %s", tc.h.Table, k, got, was)
+			}
+		}
+	}
+}
+
+func TestHashValidateNamesAllProblems(t *testing.T) {
+	var none *P2C
+	err := Hash{Table: 9, Size: 1000, Points: -1, LoadFactor: 1, MinCapacity: -1, StickyKeys: -1,
+		StickyTTL: time.Millisecond, Fallback: none, Unbounded: true}.Validate()
+	for _, want := range []string{
+		"Table is 9", "Size is 1000, want a prime of 251 to 5000011", "Points is -1, want 1 to 1048576",
+		"LoadFactor is 1, want above 1 to 10", "MinCapacity is -1, want 1 to 1048576", "LoadFactor is 1, want 0 with Unbounded",
+		"MinCapacity is -1, want 0 with Unbounded", "StickyKeys is -1, want 0 to 16777216",
+		"StickyTTL is 1ms, want 1s to 168h0m0s", "Fallback is a nil *picker.P2C",
+	} {
+		if err == nil || !strings.Contains(err.Error(), "picker: Hash."+want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	for _, h := range []Hash{
+		{}, {Unbounded: true}, {Table: Ring, Points: 1}, {Table: Rendezvous, LoadFactor: 10, MinCapacity: 1, Seed: math.MaxUint64},
+		{Size: 251, StickyKeys: 1, StickyTTL: time.Second, Fallback: P2C{}},
+	} {
+		if err := h.Validate(); err != nil {
+			t.Errorf("%+v: %v", h, err)
+		}
+		if !h.UsesKey() {
+			t.Errorf("%+v does not use keys", h)
+		}
+	}
+	for _, h := range []Hash{
+		{LoadFactor: math.NaN()}, {LoadFactor: math.Inf(1)}, {LoadFactor: 10.01}, {Size: 4}, {StickyTTL: 200 * time.Hour},
+		{StickyKeys: 1<<24 + 1}, {Fallback: Hash{}}, {Fallback: &Hash{}}, {Fallback: P2C{Choices: 99}},
+	} {
+		var joined interface{ Unwrap() []error }
+		if err := h.Validate(); !errors.As(err, &joined) || len(joined.Unwrap()) != 1 {
+			t.Errorf("%+v: %v, want one problem", h, err)
+		}
+	}
+	if a, b := Policy(Hash{Fallback: Random{}}), Policy(Hash{Fallback: Random{}}); a != b {
+		t.Error("equal policies differ")
+	}
+	if HashTable(9).String() != "invalid" || Maglev.String() != "maglev" || Ring.String() != "ring" || Rendezvous.String() != "rendezvous" {
+		t.Error("a table has the wrong name")
+	}
+}
+
+func TestHashOfNobodyAndOne(t *testing.T) {
+	c := newHashClient(t, Hash{StickyKeys: 10}, nil)
+	if _, _, err := c.s.Pick(keyed(1), 1); !errors.Is(err, ErrEmpty) {
+		t.Errorf("an empty list: %v", err)
+	}
+	if stats, ok := c.s.HashStats(); ok {
+		t.Errorf("an empty list has %v", stats)
+	}
+	c.update(hashList(1, false))
+	for k := range 20 {
+		if got := c.owner(hashKey(k)); got != c.m.Endpoint(0).ID {
+			t.Errorf("key %d went to %s", k, got)
+		}
+	}
+	c.available([]int32{})
+	if _, _, err := c.s.Pick(keyed(1), 1); !errors.Is(err, ErrNoneReady) {
+		t.Errorf("nobody available: %v", err)
+	}
+	c.use(Random{})
+	if _, ok := c.s.HashStats(); ok {
+		t.Error("another policy has HashStats")
+	}
+}

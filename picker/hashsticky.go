@@ -1,0 +1,178 @@
+package picker
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// stickyWays is how many places a key may be in: a set is two cache lines.
+	stickyWays = 8
+	// stickyTicks is how many ticks a key is remembered unused. A key is written once in a
+	// tick at most, however often it is used.
+	stickyTicks = 64
+	// stickyClaimed is the data of a place that somebody is about to write.
+	stickyClaimed = 1
+)
+
+// stickyKeys remembers which endpoint a key was sent to. It is bounded and never blocks: a set
+// of places for each part of the keys, in which the longest unused one gives way. There are
+// two places for each key that is to be remembered, so that few sets run over.
+//
+// A place's data is the endpoint's serial number and the tick of the last use; no serial means
+// that the key does not count. To give a place to another key one claims it by data, writes the
+// key and then the data, so that no key is ever seen with another's endpoint. Who finds a
+// place claimed goes without.
+type stickyKeys struct {
+	keys int
+	ttl  time.Duration
+	tick int64 // in nanoseconds
+	sets []stickySet
+	// shift leaves the bits of a mixed key that say which set.
+	shift uint
+}
+
+type stickySet [stickyWays]stickyPlace
+
+type stickyPlace struct {
+	data atomic.Uint64
+	key  atomic.Uint64
+}
+
+func newStickyKeys(h Hash) *stickyKeys {
+	ttl := h.StickyTTL
+	if ttl == 0 {
+		ttl = defaultStickyTTL
+	}
+	order := bits.Len(uint((2*h.StickyKeys - 1) / stickyWays))
+	return &stickyKeys{
+		keys:  h.StickyKeys,
+		ttl:   h.StickyTTL,
+		tick:  max(int64(ttl)/stickyTicks, 1),
+		sets:  make([]stickySet, 1<<order),
+		shift: uint(64 - order),
+	}
+}
+
+// keptFor returns k if it has the settings of h, else nil.
+func (k *stickyKeys) keptFor(h Hash) *stickyKeys {
+	if k == nil || k.keys != h.StickyKeys || k.ttl != h.StickyTTL {
+		return nil
+	}
+	return k
+}
+
+// ticks returns the instant now in ticks, modulo their width.
+func (k *stickyKeys) ticks(now int64) uint32 { return uint32(max(now, 0) / k.tick) }
+
+func (k *stickyKeys) set(key uint64) *stickySet {
+	return &k.sets[mix(key)>>k.shift]
+}
+
+// find returns the serial number of the endpoint that key was sent to, 0 if it is not
+// remembered, and notes that the key was used.
+func (k *stickyKeys) find(key uint64, tick uint32) uint32 {
+	set := k.set(key)
+	for w := range set {
+		place := &set[w]
+		data := place.data.Load()
+		if data>>32 == 0 || place.key.Load() != key {
+			continue
+		}
+		// The key may have come after the data.
+		if data = place.data.Load(); data>>32 == 0 || expired(data, tick) {
+			return 0
+		}
+		if uint32(data) != tick {
+			// Whoever changed it in between knows better.
+			place.data.CompareAndSwap(data, data&^(1<<32-1)|uint64(tick))
+		}
+		return uint32(data >> 32)
+	}
+	return 0
+}
+
+// expired reports whether the last use is too long ago. One that is ahead, by a clock that has
+// stepped back, is not.
+func expired(data uint64, tick uint32) bool { return int32(tick-uint32(data)) > stickyTicks }
+
+// bind remembers that key was sent to the endpoint with this serial number, in place of any
+// other that it had.
+func (k *stickyKeys) bind(key uint64, serial, tick uint32) {
+	set := k.set(key)
+	data := uint64(serial)<<32 | uint64(tick)
+	victim, idle := -1, int32(0)
+	var was uint64
+	for w := range set {
+		d := set[w].data.Load()
+		if d>>32 != 0 && set[w].key.Load() == key {
+			set[w].data.CompareAndSwap(d, data)
+			return
+		}
+		if d == stickyClaimed {
+			continue
+		}
+		age := int32(tick - uint32(d))
+		if d == 0 || expired(d, tick) {
+			age = 1<<31 - 1
+		}
+		if victim < 0 || age > idle {
+			victim, idle, was = w, age, d
+		}
+	}
+	if victim < 0 || !set[victim].data.CompareAndSwap(was, stickyClaimed) {
+		return
+	}
+	set[victim].key.Store(key)
+	set[victim].data.Store(data)
+}
+
+// serialTable maps serial numbers of records to indices of a list. Immutable.
+type serialTable struct {
+	slots []uint64 // serial number and index; 0 is nobody, since no serial number is 0
+	shift uint
+}
+
+func newSerialTable(records []*Record) serialTable {
+	order := bits.Len(uint(2 * len(records)))
+	t := serialTable{slots: make([]uint64, 1<<order), shift: uint(32 - order)}
+	for i, r := range records {
+		at := t.start(r.serial)
+		for t.slots[at] != 0 {
+			at = (at + 1) % len(t.slots)
+		}
+		t.slots[at] = uint64(r.serial)<<32 | uint64(i)
+	}
+	return t
+}
+
+// start spreads serial numbers by multiplication (Knuth).
+func (t *serialTable) start(serial uint32) int { return int(serial * 0x9e3779b1 >> t.shift) }
+
+// index returns the index of the record, -1 if it is not in the list. At most half of the
+// slots are taken, so that there is always a free one.
+func (t *serialTable) index(serial uint32) int {
+	for at := t.start(serial); t.slots[at] != 0; at = (at + 1) % len(t.slots) {
+		if uint32(t.slots[at]>>32) == serial {
+			return int(uint32(t.slots[at]))
+		}
+	}
+	return -1
+}
+
+// pickSticky sends a key where it was sent before, while that is available. A request that is
+// not to go there goes elsewhere alone: the key stays.
+func (p *hashed) pickSticky(s *Snapshot, r *Request, now int64) int {
+	tick := p.sticky.ticks(now)
+	if serial := p.sticky.find(r.Key, tick); serial != 0 {
+		if i := p.serials.index(serial); i >= 0 && s.Available(i) && !r.avoids(s.records[i]) {
+			return i
+		}
+	}
+	i := p.place(s, r, now)
+	if len(r.Avoid) == 0 {
+		p.sticky.bind(r.Key, s.records[i].serial, tick)
+	}
+	return i
+}
