@@ -23,17 +23,23 @@ const modulePath = "github.com/evenkeel/evenkeel"
 // module, "." is the root package.
 var importArrows = map[string][]string{
 	"ewma":            {},
-	"picker":          {"ewma"},
+	"hash":            {},
+	"picker":          {"ewma", "hash"},
+	"subset":          {},
+	"outlier":         {"picker"},
+	"internal/limit":  {},
+	"internal/health": {},
 	".":               {"picker", "ewma"},
 	"internal/config": {".", "picker", "ewma"},
 
 	// Adapters differ in transport only and never import each other.
-	"grpcbalancer": {".", "picker", "internal/config"},
-	"httpclient":   {".", "picker", "internal/config"},
+	"grpcbalancer": {".", "picker", "hash", "internal/config"},
+	"httpclient":   {".", "picker", "hash", "internal/config"},
 
 	"internal/sim": {".", "picker", "ewma"},
 
-	"cmd/fleetsim":        {".", "picker", "internal/sim", "internal/config"},
+	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
+	"examples/affinity":   {".", "picker", "httpclient"},
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -47,6 +48,12 @@ type Config struct {
 	// eight endpoints, or of five drawn, the one with the shortest expected wait by latency,
 	// requests in flight and success.
 	Policy Policy
+
+	// Keys says where the adapters find a request's affinity key, for policies that use
+	// one: of these places, in this order, the first that has one which is not empty. A
+	// request without a key is sent as the policy says. nil means the request's context,
+	// []Key{{Context: true}}; at most 16. A Pool does not look at it: [Request] has the key.
+	Keys []Key
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
@@ -59,7 +66,14 @@ func (c Config) Validate() error {
 	default:
 		problems = append(problems, c.Policy.Validate())
 	}
+	problems = append(problems, validateKeys(c.Keys)...)
 	return errors.Join(problems...)
+}
+
+// equal reports whether c is known to be the same as d. A policy of the caller's own may
+// hold what cannot be compared.
+func (c Config) equal(d Config) bool {
+	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy && slices.Equal(c.Keys, d.Keys)
 }
 
 func (c Config) policy() Policy {

@@ -23,6 +23,9 @@
 //	reply, err := pick.Handle().Call(ctx, req)
 //	pick.Done(evenkeel.Result{Outcome: outcomeOf(err)})
 //
+// Policies that hash send equal keys to the same endpoint. The adapters find a request's key
+// by [Config].Keys; a Pool is told: Request{Key: hash.Sum(key), HasKey: true}.
+//
 // Pick and Done take no lock, allocate nothing, and cost the same for ten endpoints
 // and for ten thousand. The package starts no goroutine and no timer: call
 // [Pool.Sweep] about once a second (a pick does it if nobody did).

@@ -202,8 +202,7 @@ func (p *Pool[T]) SetConfig(c Config) error {
 	if p.closed {
 		return ErrClosed
 	}
-	// A policy of the caller's own may hold what cannot be compared.
-	if reflect.ValueOf(c).Comparable() && reflect.ValueOf(p.config).Comparable() && c == p.config {
+	if c.equal(p.config) {
 		return nil
 	}
 	p.config = c

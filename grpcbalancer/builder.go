@@ -57,6 +57,9 @@ func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) 
 	if err != nil {
 		return nil, fmt.Errorf("grpcbalancer: %w", err)
 	}
+	if err := checkKeys(given.Keys); err != nil {
+		return nil, err
+	}
 	return &lbConfig{config: override(b.base, given), given: given}, nil
 }
 
@@ -64,6 +67,9 @@ func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) 
 func override(base, given evenkeel.Config) evenkeel.Config {
 	if given.Policy != nil {
 		base.Policy = given.Policy
+	}
+	if given.Keys != nil {
+		base.Keys = given.Keys
 	}
 	return base
 }

@@ -2,6 +2,7 @@ package grpcbalancer
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestConfigSurvivesBeingMarshalledAndParsed(t *testing.T) {
 		{`{"policy": {"p2c": {"signal": "in_flight"}}}`, evenkeel.Config{Policy: picker.P2C{Signal: picker.InFlight}}},
 	} {
 		first := parse(t, c.text)
-		if got := first.(*lbConfig).config; got != c.want {
+		if got := first.(*lbConfig).config; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.text, got, c.want)
 		}
 		text, err := json.Marshal(map[string]any{"child": first})
@@ -47,7 +48,7 @@ func TestConfigSurvivesBeingMarshalledAndParsed(t *testing.T) {
 		if err := json.Unmarshal(text, &child); err != nil {
 			t.Fatal(err)
 		}
-		if got := parse(t, string(child.Child)).(*lbConfig).config; got != c.want {
+		if got := parse(t, string(child.Child)).(*lbConfig).config; !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v after %s, want %+v", c.text, got, text, c.want)
 		}
 	}

@@ -47,6 +47,7 @@
 //
 //	{"policy": "round_robin"}
 //	{"policy": {"p2c": {"choices": 3, "signal": "in_flight"}}, "strict": true}
+//	{"policy": "maglev", "keys": [{"header": "x-user"}, {"context": true}]}
 //	{"policy": {"least": {"signal": {"peak_ewma": {"form": "linkerd", "tau": "5s"}}}}}
 //
 // "policy" is a name, or an object that maps one name to its parameters. Package picker
@@ -62,6 +63,16 @@
 //	weighted_least_request        "active_request_bias": a number from 0, default 1
 //	p2c                           "signal": default "latency"; "choices": 2 to 10, default 2
 //	least                         "signal": default "in_flight"
+//	maglev                        affinity, see "keys"; "size": a prime of 251 to 5000011,
+//	                              default 65537, and as the next two: "seed": default 0;
+//	                              "load_factor": above 1 to 10, default 1.25;
+//	                              "min_capacity": 1 to 1048576, default 4;
+//	                              "unbounded": true, without these two;
+//	                              "fallback": a policy for calls without a key, default adaptive;
+//	                              "sticky_keys": up to 16777216, default 0;
+//	                              "sticky_ttl": "1s" to "168h0m0s", default "10m0s"
+//	ring_hash                     "points": 1 to 1048576, default 160
+//	rendezvous
 //
 // A "signal" is what endpoints are compared by: a name, or an object that maps one to its
 // parameters.
@@ -76,6 +87,21 @@
 //	                              "alpha": 0 to 1, default 0.3, with that form only;
 //	                              "plain": true leaves out failures, age and overload
 //
+// "keys" says where a call has its affinity key, for policies that use one: of a list of
+// objects, each with one of these fields, the first whose key is there and not empty.
+// Without a list it is the context's.
+//
+//	"header": "x-user"            metadata of that name, in any case; several values are one
+//	                              key, joined by commas
+//	"path": true                  the full method, "/package.Service/Method"
+//	"context": true               what evenkeel.WithKey gave the call's context
+//
+// "requestHashHeader": "x-user" stands for a list of that header alone, as for gRPC's own
+// ring_hash (gRFC A76), whose ring is another one. Names that end in "-bin" are refused, and so are cookies and
+// parameters of a query, which gRPC does not have. Metadata that credentials add comes too
+// late to be a key. Calls with equal keys go to the same endpoint from all clients that have
+// the same list, also to that of an httpclient.Transport, while it is READY.
+//
 // Unknown fields are ignored, as gRPC asks; "strict": true refuses them. Wrong values are
 // always refused: in a default service config grpc.NewClient fails then, and of those
 // that come later gRPC keeps the last good one.
@@ -86,7 +112,8 @@
 // # Cost
 //
 // A pick and its end take no lock and allocate once, beside what the policy of the config
-// does. A change of one connection costs O(1), and is published at once when calls may be
+// does. A key in a header costs a copy of the call's metadata, made by gRPC: two allocations
+// or more, and one for each name. One in the context, or the path, costs none. A change of one connection costs O(1), and is published at once when calls may be
 // waiting for it, within a few milliseconds otherwise. A policy at rest has two timers
 // and no goroutine.
 package grpcbalancer

@@ -56,6 +56,9 @@ func TestEveryPolicySignalAndParameterIsDocumented(t *testing.T) {
 		`{"strict": true, "policy": {"weighted_least_request": {"?": 1}}}`,
 		`{"strict": true, "policy": {"p2c": {"?": 1}}}`,
 		`{"strict": true, "policy": {"least": {"?": 1}}}`,
+		`{"strict": true, "policy": {"maglev": {"?": 1}}}`,
+		`{"strict": true, "policy": {"ring_hash": {"?": 1}}}`,
+		`{"strict": true, "policy": {"rendezvous": {"?": 1}}}`,
 		`{"strict": true, "policy": {"p2c": {"signal": {"peak_ewma": {"?": 1}}}}}`,
 	} {
 		for _, parameter := range known(t, where, "want ") {

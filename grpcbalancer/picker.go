@@ -22,8 +22,11 @@ func (queue) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 }
 
 // ready picks from the pool. All pickers of a policy share the pool, and with it
-// the newest members, states, weights and records.
-type ready struct{ pool *evenkeel.Pool[*endpoint] }
+// the newest members, states, weights and records, and keys with what is in it.
+type ready struct {
+	pool *evenkeel.Pool[*endpoint]
+	keys *atomic.Pointer[affinity]
+}
 
 // tries is how often a pick looks for an endpoint. A second look is due where the
 // first found one whose connection went away in between.
@@ -34,6 +37,9 @@ const tries = 2
 // meet here.
 func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	request := evenkeel.Request{Kind: kindOf(info.Ctx)}
+	if keys := r.keys.Load(); keys != nil {
+		request.Key, request.HasKey = keys.hash(info)
+	}
 	for range tries {
 		c := newCall(info.Ctx)
 		var err error

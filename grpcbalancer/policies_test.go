@@ -49,6 +49,9 @@ var everyPolicy = []struct {
 	{`{"p2c": {"choices": 4}}`, 0, anyShare},
 	{`"least"`, inTurn, 0}, // it costs a third, while both are idle
 	{`{"least": {"signal": "latency"}}`, 0, anyShare},
+	{`"maglev"`, 0, anyShare}, // without keys: the fallback
+	{`{"ring_hash": {"fallback": "round_robin"}}`, 200, 1},
+	{`{"rendezvous": {"fallback": "weighted_round_robin", "unbounded": true}}`, 300, 2},
 }
 
 // seededName is the spied policy with a fixed source of randomness for each channel.

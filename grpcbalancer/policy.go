@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/balancer"
@@ -32,6 +33,10 @@ type policy struct {
 	base     evenkeel.Config // in force where nothing else is said
 	random   func() uint64
 	newChild childBuilderFunc
+
+	// What calls are sent by, nil if the policy in force uses no keys. Written under calls,
+	// read by picks.
+	keys atomic.Pointer[affinity]
 
 	calls sync.Mutex
 
@@ -126,6 +131,7 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) ([]*endpoi
 	if err := pool.Update(members); err != nil {
 		return nil, err
 	}
+	p.keys.Store(affinityOf(config)) // before the policy that may need them
 	if p.pool == nil {
 		p.mu.Lock()
 		p.pool = pool

@@ -171,7 +171,7 @@ func poolState(e *endpoint) evenkeel.State {
 func (p *policy) picker() balancer.Picker {
 	switch p.shown {
 	case connectivity.Ready:
-		return ready{p.pool}
+		return ready{p.pool, &p.keys}
 	case connectivity.TransientFailure:
 		return &failing{endpoints: p.list, resolver: p.resolverErr}
 	default:

@@ -134,7 +134,7 @@ func TestRegisteredConfigIsTheBaseThatJSONOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []loadBalancingConfig{first, inForce(t, lastName, string(again))} {
-		if got := c.(*lbConfig).config; got != (evenkeel.Config{Policy: picker.P2C{Choices: 4}}) {
+		if got := c.(*lbConfig).config; !reflect.DeepEqual(got, evenkeel.Config{Policy: picker.P2C{Choices: 4}}) {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
@@ -145,17 +145,17 @@ func TestRegisteredConfigIsTheBaseThatJSONOverrides(t *testing.T) {
 
 // A field that evenkeel.Config gets has to be overridden, too.
 func TestEveryFieldOfTheConfigCanBeOverridden(t *testing.T) {
-	base := evenkeel.Config{Policy: picker.Random{}}
-	given := evenkeel.Config{Policy: picker.RoundRobin{}}
+	base := evenkeel.Config{Policy: picker.Random{}, Keys: []evenkeel.Key{{Path: true}}}
+	given := evenkeel.Config{Policy: picker.RoundRobin{}, Keys: []evenkeel.Key{{Header: "x"}}}
 	for i := range reflect.TypeFor[evenkeel.Config]().NumField() {
 		if reflect.ValueOf(base).Field(i).IsZero() || reflect.ValueOf(given).Field(i).IsZero() {
 			t.Fatalf("the test sets no Config.%s", reflect.TypeFor[evenkeel.Config]().Field(i).Name)
 		}
 	}
-	if got := override(base, evenkeel.Config{}); got != base {
+	if got := override(base, evenkeel.Config{}); !reflect.DeepEqual(got, base) {
 		t.Errorf("%+v, want the base", got)
 	}
-	if got := override(base, given); got != given {
+	if got := override(base, given); !reflect.DeepEqual(got, given) {
 		t.Errorf("%+v, want what was given", got)
 	}
 }

@@ -30,6 +30,22 @@
 // close. So an endpoint that serves nothing but longer downloads seems idle after
 // that. Streams are requests with an Upgrade header or "Accept: text/event-stream".
 //
+// # Affinity
+//
+// Under a policy that uses keys, requests with equal keys go to the same endpoint, from all
+// clients that have the same list in whatever order, while it is there. A request's key is
+// what Transport.Key returns, or the first of Config.Keys that it has: a header, a cookie
+// (of the client's Jar too), a parameter of the query, the path, or the key that
+// evenkeel.WithKey gave its context, which is also where it is looked for if Keys is nil.
+//
+//	tr := &httpclient.Transport{Config: evenkeel.Config{
+//		Policy: picker.Hash{},
+//		Keys:   []evenkeel.Key{{Cookie: "session"}, {Header: "X-User"}},
+//	}}
+//
+// What http.Transport itself adds to a request is not there yet. Names of headers are
+// found in the form that http.Header.Set gives them.
+//
 // # Retries
 //
 // There are none yet: each request is sent to one endpoint, once, except that

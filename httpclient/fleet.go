@@ -27,6 +27,7 @@ const (
 type fleet struct {
 	// Set at construction.
 	config     evenkeel.Config
+	keys       *affinity // nil: not needed
 	resolver   Resolver
 	newLeaf    func(target Target, addr string) leaf
 	rand       func() uint64
@@ -79,6 +80,7 @@ func newFleet(t *Transport) (*fleet, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	f.keys = affinityOf(t.Key, t.Config)
 	if f.newLeaf == nil {
 		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
 	}
@@ -148,6 +150,7 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 	g := &group{
 		target:    target,
 		pool:      pool,
+		keys:      f.keys,
 		newLeaf:   func(addr string) leaf { return f.newLeaf(target, addr) },
 		hints:     make(chan struct{}, 1),
 		news:      f.news,

@@ -16,6 +16,7 @@ import (
 type group struct {
 	target  Target
 	pool    *evenkeel.Pool[*endpoint]
+	keys    *affinity // nil: not needed
 	newLeaf func(addr string) leaf
 	hints   chan struct{}      // to the resolver; holds one
 	news    chan<- *group      // to the sweeper
@@ -179,7 +180,11 @@ func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
 	if err := ended(req); err != nil {
 		return evenkeel.Pick[*endpoint]{}, err
 	}
-	p, err := g.pool.Pick(describe(req))
+	r := describe(req)
+	if g.keys != nil {
+		r.Key, r.HasKey = g.keys.hash(req)
+	}
+	p, err := g.pool.Pick(r)
 	switch {
 	case err == nil:
 		return p, nil

@@ -24,6 +24,11 @@ type Transport struct {
 	// Config says how endpoints are chosen. The zero value is the default.
 	Config evenkeel.Config
 
+	// Key returns a request's affinity key, for policies that use one; false, or an empty
+	// key, leaves it to Config.Keys. It is called for each request, concurrently, and must
+	// neither change the request nor read its body. nil means Config.Keys alone.
+	Key func(*http.Request) (key string, ok bool)
+
 	// Base is the template of the http.Transport that each endpoint gets for itself, so
 	// that limits on connections hold for each endpoint. It is not changed. Fields left
 	// at zero, or all if Base is nil, mean: dial in 3 s, TLSHandshakeTimeout 5 s,

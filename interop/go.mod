@@ -7,6 +7,9 @@ require (
 	golang.org/x/net v0.53.0
 )
 
-require golang.org/x/text v0.36.0 // indirect
+require (
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	golang.org/x/text v0.36.0 // indirect
+)
 
 replace github.com/evenkeel/evenkeel => ../

@@ -8,6 +8,9 @@
 // the default config. A policy is an object whose one member names it and holds its parameters; the
 // name alone stands for all defaults.
 //
+// Keys are a list of objects, [{"header": "x-user"}, {"context": true}]; "requestHashHeader", the
+// name that gRFC A76 has for one header, is read as such a list.
+//
 // An unknown field is ignored and reported, because a newer control plane must not break an older
 // client; "strict": true at the top refuses it. A known field with a wrong value, a policy that does
 // not exist among them, is always refused. All problems are found at once.

@@ -18,6 +18,8 @@ func FuzzParse(f *testing.F) {
 		`{"policy": {"": null}, "policy": null}`,
 		`{"Policy": 1, "strict": false, "\u0000\ud800": {"[": "]\\\""}}`,
 		`{"strict": true, "polcy": "random"}`,
+		`{"keys": [{"header": "x-user"}, {"cookie": "c"}, {"query": "\ud800"}, {"path": true}, {"context": true}]}`,
+		`{"requestHashHeader": "x-user", "keys": [null, {}, 1, {"header": ""}]}`,
 		`{"a": [[[[[[[[[[[[{}]]]]]]]]]]]]}`,
 	} {
 		f.Add([]byte(seed))
@@ -25,7 +27,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, _, err := Parse(text)
 		if err != nil {
-			if c.Policy != nil {
+			if c.Policy != nil || c.Keys != nil {
 				t.Errorf("Parse = %#v beside the error %v", c, err)
 			}
 			return

@@ -27,6 +27,9 @@ type Report struct {
 // it is never written.
 var configFields = []field[evenkeel.Config]{
 	policyField("policy", func(c *evenkeel.Config) *evenkeel.Policy { return &c.Policy }),
+	keysField("keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
+	// Members are read in the order of their names: after "keys", which must not be there too.
+	headerField("requestHashHeader", "keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
 	{
 		name: "strict",
 		read: func(d *decoder, at string, raw json.RawMessage, _ *evenkeel.Config) {

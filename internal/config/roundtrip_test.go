@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/picker"
@@ -87,12 +88,27 @@ func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 			values = append(values, p)
 		}
 		return values
+	case reflect.Slice:
+		var values []reflect.Value
+		for _, v := range nonZero(t, typ.Elem()) {
+			values = append(values, reflect.Append(reflect.Zero(typ), v))
+		}
+		return values
+	case reflect.String:
+		return []reflect.Value{reflect.ValueOf("name").Convert(typ)}
 	case reflect.Bool:
 		return []reflect.Value{reflect.ValueOf(true).Convert(typ)}
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32, reflect.Uint64,
 		reflect.Float64:
-		// Two, as one may be out of the field's bounds.
-		return []reflect.Value{reflect.ValueOf(3).Convert(typ), reflect.ValueOf(1).Convert(typ)}
+		// Several, as one may be out of the field's bounds.
+		values := []reflect.Value{reflect.ValueOf(3).Convert(typ), reflect.ValueOf(1).Convert(typ)}
+		switch typ {
+		case reflect.TypeFor[int]():
+			values = append(values, reflect.ValueOf(251))
+		case reflect.TypeFor[time.Duration]():
+			values = append(values, reflect.ValueOf(time.Minute))
+		}
+		return values
 	case reflect.Interface:
 		return implementations(t, typ)
 	}
