@@ -299,7 +299,7 @@ func TestSpillOfAnEjectedEndpoint(t *testing.T) {
 	const n, out = 100, 50
 	for _, table := range boundedTables(t, rvList(n, nil)) {
 		counts, total := make([]int, n), 0
-		for k := range uint64(300_000) {
+		for k := range uint64(600_000) {
 			w := table.walk(mix64(k + 1))
 			if i, _ := w.Next(); i == out {
 				j, _ := w.Next()

@@ -6,7 +6,7 @@
 //	structure   when to use it                 lookup       memory               shares         keys moved needlessly
 //	Maglev      many endpoints, many lookups   1 load       1–2 bytes a slot     ± 1 slot       0.6 % of all (n = 100)
 //	Ring        caches; the least is moved     2 loads      11–14 bytes a point  ± 1/√points    none
-//	Rendezvous  up to some hundred endpoints   n products   16–40 bytes each     exact          none
+//	Rendezvous  up to some hundred endpoints   n products   36–48 bytes each     exact          none
 //	Jump        numbered shards, no list       log n steps  none                 exact          half, if one in the middle goes
 //
 // Maglev has 65,537 slots for all, a Ring 160 points for a weight of 1. Decide by the kind of

@@ -32,8 +32,33 @@ func TestJumpGivesThePublishedShards(t *testing.T) {
 	}
 }
 
-func TestJumpMovesKeysOnlyToTheNewShard(t *testing.T) {
+// The same in whole numbers. Where the quotient is within a rounding of a whole number they may
+// differ; that is rare.
+func TestJumpAgreesWithWholeNumbers(t *testing.T) {
 	const keys = 20_000
+	for _, n := range []int{10, 1000, math.MaxInt32} {
+		differ := 0
+		for k := range keys {
+			key := Sum(fmt.Sprint("key", k))
+			got := Jump(key, n)
+			want := uint64(0)
+			for next := uint64(0); next < uint64(n); {
+				want = next
+				key = key*2862933555777941757 + 1
+				next = (want + 1) << 31 / (key>>33 + 1)
+			}
+			if got != int(want) {
+				differ++
+			}
+		}
+		if differ > keys/1000 {
+			t.Errorf("%d of %d keys differ among %d shards", differ, keys, n)
+		}
+	}
+}
+
+func TestJumpMovesKeysOnlyToTheNewShard(t *testing.T) {
+	const keys = 5000
 	for n := 1; n <= 64; n++ {
 		moved := 0
 		for k := range keys {

@@ -175,12 +175,6 @@ func (m *Maglev) owner(h uint64) int {
 // through the list: enough for eight of ten equal endpoints, bounded for unequal ones.
 const maglevDraws = 32
 
-// step implements stepper.
-func (m *Maglev) step(s walkState) (walkState, int) {
-	i := m.next(&s)
-	return s, i
-}
-
 // next moves a walk on: the owner of the key, then up to seven others by hashing the hash
 // again, then the rest of the list.
 func (m *Maglev) next(s *walkState) int {
@@ -205,7 +199,7 @@ func (m *Maglev) next(s *walkState) int {
 }
 
 // Walk returns a walk through the candidates of a key's hash.
-func (m *Maglev) Walk(key uint64) Walk { return Walk{table: m, state: walkState{key: key}} }
+func (m *Maglev) Walk(key uint64) Walk { return Walk{maglev: m, state: walkState{key: key}} }
 
 // Candidates returns the candidates of a key's hash, as indices: the owner, then up to
 // seven others drawn by the key from the table, so by weight, then the rest from a place

@@ -13,7 +13,7 @@ const (
 
 // segment is a part (end - 1/512, end] of (1/2, 1].
 type segment struct {
-	log     uint64 // -ln(end) in the fixed point, rounded up
+	log     uint64 // -ln(end) in the fixed point, rounded up, by no less than below is down
 	inverse uint64 // 1/(2·end) in units of 2^-64, rounded down
 }
 
@@ -36,8 +36,6 @@ func makeLogSegments() (t [256]segment) {
 		}
 		// What is lost by rounding down comes to less than the slack.
 		t[i].log = sum>>(63-logBits) + logSlack
-		// Not below what the segment before ends with.
-		t[i].log = max(t[i].log, t[i-1].log+t[i-1].below(1<<55))
 	}
 	return t
 }
@@ -72,5 +70,5 @@ func negLog(y uint64) uint64 {
 	}
 	d := -m // 1 - m; its upper 9 bits say which segment
 	s := &logSegments[d>>55]
-	return max(uint64(e)*ln2+s.log+s.below(d&(1<<55-1)), y>>(64-logBits))
+	return uint64(e)*ln2 + s.log + s.below(d&(1<<55-1))
 }

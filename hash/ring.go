@@ -190,12 +190,6 @@ func (r *Ring) Lookup(key uint64) int {
 // through the list: about ten microseconds at worst, when one weight outdoes all others.
 const ringScan = 1 << 12
 
-// step implements stepper.
-func (r *Ring) step(s walkState) (walkState, int) {
-	i := r.next(&s)
-	return s, i
-}
-
 // next moves a walk on: the first eight owners clockwise, then the rest of the list.
 func (r *Ring) next(s *walkState) int {
 	if len(r.counts) == 0 {
@@ -221,7 +215,7 @@ func (r *Ring) next(s *walkState) int {
 }
 
 // Walk returns a walk through the candidates of a key's hash.
-func (r *Ring) Walk(key uint64) Walk { return Walk{table: r, state: walkState{key: key}} }
+func (r *Ring) Walk(key uint64) Walk { return Walk{ring: r, state: walkState{key: key}} }
 
 // Candidates returns the candidates of a key's hash, as indices: the owner, then clockwise
 // the next ones, up to eight, then the rest from a place that the key decides. Each

@@ -36,8 +36,7 @@ func (r *Ring) Update(endpoints []Endpoint) (*Ring, error) {
 type edit struct {
 	removed []uint64 // points of the old circle
 	added   []uint64 // points of the new one
-	// position holds the new position of each of the old owners, and for one that is gone
-	// that of the next that stays, so that it does not descend.
+	// position holds the new position of each of the old owners that stays.
 	position []uint32
 }
 
@@ -47,7 +46,6 @@ func (r *Ring) difference(next *Ring) edit {
 	for i, j := 0, 0; i < len(r.counts) || j < len(next.counts); {
 		switch {
 		case j == len(next.counts) || i < len(r.counts) && r.list.ids[i] < next.list.ids[j]:
-			e.position[i] = uint32(j)
 			e.removed = r.appendPoints(e.removed, i, 0, r.counts[i])
 			i++
 		case i == len(r.counts) || r.list.ids[i] > next.list.ids[j]:
@@ -126,7 +124,8 @@ func (c *circle) indexOf(point uint64) int {
 	return i
 }
 
-// insertionOf returns the index that a point with a new position is inserted at.
+// insertionOf returns the index that a point with a new position is inserted at. Among the
+// points of one place it may be before or behind those that go.
 func (c *circle) insertionOf(point uint64, position []uint32) int {
 	i := c.find(point)
 	for ; i < int(c.count()); i++ {

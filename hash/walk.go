@@ -14,18 +14,27 @@ import "math/bits"
 //
 // The zero Walk has no candidates. A Walk belongs to one goroutine; the table may be shared.
 type Walk struct {
-	table stepper
+	// One of the three is set. Two kinds of table are called directly, which spares the
+	// copies of the state that an interface costs.
+	maglev *Maglev
+	ring   *Ring
+	table  stepper
+
 	state walkState
 }
 
 // Next returns the next candidate as an index into the slice that the table was built from,
 // and false, with -1, when there are no more.
 func (w *Walk) Next() (int, bool) {
-	if w.table == nil {
-		return -1, false
+	i := -1
+	switch {
+	case w.maglev != nil:
+		i = w.maglev.next(&w.state)
+	case w.ring != nil:
+		i = w.ring.next(&w.state)
+	case w.table != nil:
+		w.state, i = w.table.step(w.state)
 	}
-	var i int
-	w.state, i = w.table.step(w.state)
 	return i, i >= 0
 }
 
