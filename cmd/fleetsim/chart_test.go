@@ -82,6 +82,19 @@ func TestALineHasGapsWhereThereIsNothing(t *testing.T) {
 	}
 }
 
+func TestAnAreaHasGapsWhereThereIsNothing(t *testing.T) {
+	nan := math.NaN()
+	d := &svg{}
+	d.area("range", []place{{0, nan}, {1, 1}, {2, 2}, {3, nan}, {4, 4}}, []place{{0, nan}, {1, 5}, {2, 6}, {3, nan}, {4, 8}})
+	if want := `<path class="range" d="M1,1L2,2L2,6L1,5ZM4,4L4,8Z"/></svg>`; d.end() != want {
+		t.Errorf("%s, want %s", d.end(), want)
+	}
+	d = &svg{}
+	if d.area("range", []place{{0, nan}}, []place{{0, nan}}); d.end() != "</svg>" {
+		t.Errorf("nothing gives %s", d.end())
+	}
+}
+
 // invented is a chart with all that a chart can have.
 func invented() *chart {
 	label := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -14,6 +14,7 @@ const (
 	maxSteps    = 500
 	maxUpdates  = 100_000_000 // endpoints in all lists that all clients get, and tables renewed
 	maxUpkeep   = 200_000_000 // clients × endpoints × seconds: what clients do without requests
+	maxTail     = 20_000_000  // of that, while the last answers are under way
 	maxBurst    = 10_000_000  // requests a second within a burst
 )
 
@@ -25,13 +26,12 @@ func (r *reader) cost(s *settings) {
 	if s.step > 0 && (s.step > s.duration || s.duration/s.step > maxSteps) {
 		r.refuse("step", "0 or from %v to %v, a part of -duration", (s.duration+maxSteps-1)/maxSteps, s.duration)
 	}
-	if n := s.duration.Seconds() / s.refresh.Seconds() * float64(s.clients*s.endpoints); s.refresh > 0 && n > maxUpdates {
-		r.refuse("refresh", "0s or at least %v, so that all lists together have at most %s endpoints",
-			time.Duration(float64(s.refresh)*n/maxUpdates)+1, whole(maxUpdates))
+	if least := s.leastInterval(s.clients * s.endpoints); s.refresh > 0 && s.refresh < least {
+		r.refuse("refresh", "0s or at least %v, so that all lists together have at most %s endpoints", least, whole(maxUpdates))
 	}
 	for _, p := range s.policies {
-		if n := s.duration.Seconds() / p.TableAge.Seconds() * float64(s.endpoints); p.TableAge > 0 && n > maxUpdates {
-			r.refuseValue("policies", p.Name, "an age of 0s or of at least %v", time.Duration(float64(p.TableAge)*n/maxUpdates)+1)
+		if least := s.leastInterval(s.endpoints); p.TableAge > 0 && p.TableAge < least {
+			r.refuseValue("policies", p.Name, "an age of 0s or of at least %v", least)
 		}
 	}
 	if n := float64(s.clients*s.endpoints) * s.duration.Seconds(); n > maxUpkeep {
@@ -42,44 +42,45 @@ func (r *reader) cost(s *settings) {
 	}
 }
 
+// leastInterval returns the least time between updates of n endpoints each: such that there are
+// not too many of them, nor too many updates for the simulator.
+func (s *settings) leastInterval(n int) time.Duration {
+	n = max(n, maxUpdates/sim.MaxUpdates)
+	return max(time.Microsecond, time.Duration(s.duration.Seconds()*1e9/maxUpdates*float64(n))+1)
+}
+
 // traffic refuses more requests than a machine has room for. Everything else is in range.
 func (r *reader) traffic(s *settings) {
 	if a := s.fleet().Arrivals; a.Kind == sim.Bursts && a.Rate*a.Period.Seconds()/a.On.Seconds() > maxBurst {
 		r.refuse("on", "a part of -period in which at most %s requests a second arrive, not %.2g", whole(maxBurst), a.Rate*a.Period.Seconds()/a.On.Seconds())
 	}
-	n, flag := s.fleet().Arrivals.Rate*s.duration.Seconds(), "duration"
-	for _, name := range []string{"utilisation", "rate"} {
+	flag := "duration"
+	for _, name := range []string{"users", "rate", "utilisation", "mean", "service", "speeds", "endpoints", "concurrency"} {
 		if r.from(name) == byUser {
 			flag = name
+			break
 		}
 	}
-	if s.arrivals.Kind == sim.Closed {
-		n = float64(s.arrivals.Users) * s.duration.Seconds() / s.fastest().Seconds()
-		flag = "users"
-	}
-	switch {
+	switch n := s.requests(); {
 	case math.IsInf(n, 1):
 		r.refuse("think", "more than 0s where an answer may take no time at all")
 	case n > maxRequests:
 		r.refuse(flag, "what makes at most %s requests in a run of %v, not up to %.2g", whole(maxRequests), s.duration, n)
+	case s.fleet().Arrivals.Rate > sim.MaxRate:
+		r.refuse(flag, "what makes at most %s requests a second, not %.2g", whole(sim.MaxRate), s.fleet().Arrivals.Rate)
+	case s.upkeep() > maxTail:
+		r.refuse("timeout", "a time after which nobody waits for an answer, as the last may take about %s: "+
+			"-clients times -endpoints times its seconds should be at most %s, not %.2g", latency(1000*s.tail()), whole(maxTail), s.upkeep())
 	}
 }
 
-// fastest returns the least time from request to request of a user, on average.
-func (s *settings) fastest() time.Duration {
-	work := math.Inf(1)
-	sc := s.fleet()
-	for i := range sc.Servers {
-		mean := s.service.Mean()
-		if v := sc.Servers[i].Speed; v > 0 {
-			mean /= v
-		}
-		work = min(work, mean)
+// upkeep returns clients times endpoints times the seconds from the last request to its answer.
+func (s *settings) upkeep() float64 { return float64(s.clients*s.endpoints) * s.tail() }
+
+// requests returns about how many requests a run has, in a closed loop at most.
+func (s *settings) requests() float64 {
+	if s.arrivals.Kind != sim.Closed {
+		return s.fleet().Arrivals.Rate * s.duration.Seconds()
 	}
-	for _, c := range s.incidents {
-		if c.kind == "fail" {
-			work = min(work, float64(c.after))
-		}
-	}
-	return s.arrivals.Think + 2*s.delay + time.Duration(work)
+	return float64(s.arrivals.Users) * float64(s.duration) / s.cycle()
 }

@@ -46,7 +46,7 @@ func (r *report) latencyFinding() string {
 	for _, row := range rows {
 		text := fmt.Sprintf("%s with %s", latency(row.p99), row.Name)
 		if !math.IsNaN(row.overBound) {
-			text += fmt.Sprintf(" (%s the bound)", ratio(row.overBound))
+			text += fmt.Sprintf(" (%s the %s)", ratio(row.overBound), r.boundRole())
 		}
 		parts = append(parts, text)
 	}

@@ -25,11 +25,7 @@ type given struct {
 
 // Set implements [flag.Value].
 func (g *given) Set(text string) error {
-	if g.def.repeated {
-		g.texts = append(g.texts, text)
-	} else {
-		g.texts = []string{text}
-	}
+	g.texts = append(g.texts, text)
 	return nil
 }
 
@@ -107,7 +103,24 @@ func (r *reader) arguments(args []string) (map[string]value, error) {
 			user[name] = value{g.texts, byUser}
 		}
 	}
+	r.misgiven(all)
 	return user, nil
+}
+
+// misgiven refuses flags that are given twice and mean one thing, of which the first would be
+// lost, and those that are nothing, as of a variable that a shell does not know.
+func (r *reader) misgiven(all map[string]*given) {
+	for _, g := range flagGroups {
+		for _, f := range g.flags {
+			texts := all[f.name].texts
+			if len(texts) > 1 && !f.repeated {
+				r.problems = append(r.problems, fmt.Errorf("fleetsim: -%s is %s and %s, want it once", f.name, quotedValue(texts[0]), quotedValue(texts[1])))
+			}
+			if slices.Contains(texts, "") && (f.initial == "" || f.repeated) {
+				r.problems = append(r.problems, fmt.Errorf("fleetsim: -%s is \"\", want a value, as in -%s %s, or not the flag", f.name, f.name, f.arg))
+			}
+		}
+	}
 }
 
 // untilFlag returns how many of args come before the next flag.

@@ -31,7 +31,7 @@ var flagGroups = []flagGroup{
 			"(a wrong one lists them), p2c being two choices by requests in flight; or the JSON of a policy or of a whole config, such as " +
 			`{"p2c": {"choices": 3}}`},
 		{name: "bound", arg: "NAME", initial: "jsed", help: "what is measured against: jsed, the shortest expected delay, or jsq, the shortest " +
-			"queue, by somebody who sees every server as it is; or none"},
+			"queue, by somebody who sees every server as it is; or none; with -arrivals closed it bounds nothing, and is called a reference"},
 		{name: "duration", arg: "D", initial: "60s", help: "how long requests arrive, 1ms to 1000h; the preset's times stretch with it"},
 		{name: "warmup", arg: "D", initial: "10s", help: "how much of the beginning is left out of figures over the whole run"},
 		{name: "seeds", arg: "N", initial: "5", help: "how many runs each figure is the mean of, 1 to 1000"},
@@ -41,7 +41,7 @@ var flagGroups = []flagGroup{
 		{name: "endpoints", arg: "N", initial: "8", help: "how many there are, 1 to 10000"},
 		{name: "concurrency", arg: "N", initial: "1", help: "how many requests an endpoint works on at once; further ones wait in order; 0 is any number"},
 		{name: "sharing", boolean: true, initial: "false", help: "endpoints share their concurrency among all requests they have, instead of letting them wait"},
-		{name: "speeds", arg: "LIST", initial: "none", help: "speeds of the last endpoints, the others having 1: 3x0.6 or 1x1/3,2x1/2"},
+		{name: "speeds", arg: "LIST", initial: "none", help: "speeds of the last endpoints, the others having 1: 3x0.6 or 1x1/3,2x1/2; or none"},
 		{name: "service", arg: "LAW", initial: "exponential", help: "how long the work of a request takes: " + lawHelp},
 		{name: "mean", arg: "D", help: "stretches the law to this mean"},
 	}},
@@ -57,7 +57,7 @@ var flagGroups = []flagGroup{
 		{name: "stream-time", arg: "LAW", initial: "uniform:20s,40s", help: "how long they are held; see -service"},
 		{name: "stream-kind", arg: "KIND", initial: "stream", help: "what clients know of them: stream, unary (they are told wrong), or unknown"},
 	}},
-	{"Incidents (each flag may be repeated; FROM-UNTIL such as 20s-40s or 20s-, the middle third of -duration if nothing is said)", []flagDef{
+	{"Incidents (each flag may be repeated; FROM-UNTIL such as 20s-40s or 20s-, the middle third of -duration if nothing is said; none takes away a preset's)", []flagDef{
 		{name: "slow", arg: "SPEC", repeated: true, initial: "none", help: "FROM-UNTIL,by=10,to=1: work takes 10 times as long, changing to 1 in a straight line if to is given; " + whoHelp},
 		{name: "fail", arg: "SPEC", repeated: true, initial: "none", help: "FROM-UNTIL,after=1ms,share=1,as=failure: answers with a failure after a millisecond, all requests or a share of them, " +
 			"as failure, unreached or overload"},

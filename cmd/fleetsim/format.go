@@ -169,3 +169,20 @@ func unbroken(text string) []string {
 	}
 	return out
 }
+
+// tied returns a text that breaks at no blank between a number and its unit.
+func tied(text string) string {
+	words := unbroken(text)
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, " ", "\u00a0")
+	}
+	return strings.Join(words, " ")
+}
+
+func tiedAll(texts []string) []string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = tied(t)
+	}
+	return out
+}

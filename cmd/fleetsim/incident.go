@@ -52,6 +52,9 @@ func endpointNames(first, count int) string {
 	if count == 1 {
 		return fmt.Sprintf("endpoint %d", first+1)
 	}
+	if count == 2 {
+		return fmt.Sprintf("endpoints %d and %d", first+1, first+2)
+	}
 	return fmt.Sprintf("endpoints %d to %d", first+1, first+count)
 }
 

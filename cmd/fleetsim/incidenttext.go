@@ -61,8 +61,13 @@ func parseIncident(kind, text string, s *settings) (incident, error) {
 		items = items[1:]
 	}
 	placed := 0
+	seen := map[string]bool{}
 	for _, item := range items {
 		key, value, _ := strings.Cut(item, "=")
+		if seen[key] {
+			return c, fmt.Errorf("%s= once", key)
+		}
+		seen[key] = true
 		if !slices.Contains(keysOf(kind), key) {
 			return c, fmt.Errorf("FROM-UNTIL with any of %s, not %q", strings.Join(keysOf(kind), "=, ")+"=", item)
 		}

@@ -63,12 +63,16 @@ func (r *reader) rate(s *settings) {
 			r.number("utilisation", leastLoad, mostLoad)
 			r.refuse("rate", "it or -utilisation %s, not both", r.text("utilisation"))
 		}
+	case r.from("rate") == byUser: // and nothing, which has been refused
 	default:
 		s.utilisation = r.number("utilisation", leastLoad, mostLoad)
 		s.arrivals.Rate = 1
 		if capacity(s.fleet0()) == 0 {
-			r.refuse("utilisation", "-rate instead, as endpoints of -concurrency %d and -service %s have no end of capacity", s.concurrency, r.text("service"))
 			s.utilisation = 0
+			if len(r.problems) > 0 {
+				return // what is wrong may be why
+			}
+			r.refuse("utilisation", "-rate instead, as endpoints of -concurrency %d and -service %s have no end of capacity", s.concurrency, r.text("service"))
 		}
 	}
 }

@@ -15,6 +15,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 // run is main with what it takes from the process passed in. It returns the exit
 // status: 2 for wrong flags, 1 for anything else that fails.
 func run(args []string, stdout, stderr io.Writer) int {
+	if wantsSubsets(args) {
+		return runSubsets(args, stdout, stderr)
+	}
 	s, err := parseFlags(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -34,19 +37,25 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "fleetsim: %v\n", err)
 		return 1
 	}
-	r := newReport(p, o)
-	fmt.Fprint(stdout, table(r))
-	if s.html == "" {
-		return 0
+	return show(newReport(p, o), stdout, stderr)
+}
+
+// show writes page and table and returns the exit status.
+func show(r *report, stdout, stderr io.Writer) int {
+	// The page comes first: who reads only the beginning of the table ends the process.
+	pageErr := writePage(r)
+	text := table(r)
+	if r.html != "" && pageErr == nil {
+		text += fmt.Sprintf("\nThe page with the charts is %s.\n", r.html)
 	}
-	text, err := page(r)
-	if err == nil {
-		err = os.WriteFile(s.html, text, 0o666)
+	status := 0
+	if _, err := io.WriteString(stdout, text); err != nil {
+		fmt.Fprintf(stderr, "fleetsim: writing the table: %v\n", err)
+		status = 1
 	}
-	if err != nil {
-		fmt.Fprintf(stderr, "fleetsim: writing -html: %v\n", err)
-		return 1
+	if pageErr != nil {
+		fmt.Fprintf(stderr, "fleetsim: writing -html: %v\n", pageErr)
+		status = 1
 	}
-	fmt.Fprintf(stdout, "\nThe page with the charts is %s.\n", s.html)
-	return 0
+	return status
 }

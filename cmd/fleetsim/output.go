@@ -12,6 +12,10 @@ func (r *reader) html(s *settings) {
 	if s.html == "" {
 		return
 	}
+	if s.html == "-" {
+		r.refuse("html", "a file that can be written, /dev/stdout being one, or ./- if that is its name")
+		return
+	}
 	info, err := os.Stat(s.html)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -21,7 +25,8 @@ func (r *reader) html(s *settings) {
 		}
 	case err == nil && info.IsDir():
 		err = errors.New("is a directory")
-	case err == nil:
+	case err == nil && info.Mode().IsRegular():
+		// Others are not tried: opening a pipe waits for its reader, and closing it ends that.
 		var f *os.File
 		if f, err = os.OpenFile(s.html, os.O_WRONLY, 0); err == nil {
 			err = f.Close()
@@ -35,4 +40,16 @@ func (r *reader) html(s *settings) {
 		err = at.Err
 	}
 	r.refuse("html", "a file that can be written: %v", err)
+}
+
+// writePage writes the page if there is to be one.
+func writePage(r *report) error {
+	if r.html == "" {
+		return nil
+	}
+	text, err := page(r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.html, text, 0o666)
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/evenkeel/evenkeel/internal/sim"
 )
 
 //go:embed page.html
@@ -59,17 +61,10 @@ type settingRow struct{ Name, Value, From string }
 // page returns the page as HTML that is XML too.
 func page(r *report) ([]byte, error) {
 	d := pageData{
-		Style: template.CSS(pageStyle), Title: r.title(), Lead: r.lead(), Eyebrow: r.eyebrow(), Facts: r.facts(),
-		Findings: r.findings(), Summary: r.summary(), Glance: bothSizes(r.rangeChart().draw),
+		Style: template.CSS(pageStyle), Title: tied(r.title()), Lead: r.lead(), Eyebrow: r.eyebrow(), Facts: r.facts(),
+		Findings: tiedAll(r.findings()), Warnings: tiedAll(r.warnings()), Notes: tiedAll(r.remarks()), Summary: r.summary(), Glance: bothSizes(r.rangeChart().draw),
 		OverTimeTable: r.overTimeTable(), EndpointTable: r.endpointTable(), EndpointText: r.endpointText(),
 		Command: r.command(), Requests: whole(r.requests),
-	}
-	for _, note := range r.notes() {
-		if strings.HasPrefix(note, "OVERLOAD") {
-			d.Warnings = append(d.Warnings, note)
-		} else {
-			d.Notes = append(d.Notes, note)
-		}
 	}
 	for _, c := range r.lines {
 		d.Legend = append(d.Legend, legendItem{c.label(), c.class, template.HTML(sample(c.class))})
@@ -119,6 +114,7 @@ func (p *plan) facts() []fact {
 	lines := p.description()
 	var out []fact
 	for i, line := range lines {
+		line = tied(line)
 		switch {
 		case i < len(names):
 			out = append(out, fact{names[i], strings.TrimPrefix(line, "Work: ")})
@@ -136,20 +132,26 @@ func (p *plan) facts() []fact {
 }
 
 func (r *report) endpointText() string {
-	text := "One panel for each policy, on the same axes. "
-	special := len(r.focuses) > 0
-	many := r.endpoints-r.specials() > maxThreads
+	const each = "One panel for each policy, on the same axes. "
+	n := r.specials()
+	many := r.endpoints-n > maxThreads
 	switch {
-	case special && many:
-		text += "In colour: " + r.specialNames() + ". In grey: the range of the others, and their median."
-	case special:
-		text += "In colour: " + r.specialNames() + ". In grey: each of the others."
-	case many:
-		text += "The range of all endpoints, and their median."
-	default:
-		text += "A line for each endpoint."
+	case n == 0 && many:
+		return each + "The range of all endpoints, and their median."
+	case n == 0:
+		return each + "A line for each endpoint."
 	}
-	return text
+	text := each + "In colour: " + r.specialNames() + "."
+	if n > maxSpecial {
+		text = each + "In colour: the range of " + r.specialNames() + ", and their median."
+	}
+	switch {
+	case n == r.endpoints:
+		return text
+	case many:
+		return text + " In grey: the range of the others, and their median."
+	}
+	return text + " In grey: each of the others."
 }
 
 // specials returns how many endpoints something happens to.
@@ -177,7 +179,11 @@ func (r *report) specialNames() string {
 func (r *report) sweepText() string {
 	text := fmt.Sprintf("The same fleet and incidents with one thing changed, %s.", runsText(r.sweepRuns))
 	if r.boundLine() >= 0 {
-		text += " The bound does not depend on the number of clients."
+		text += fmt.Sprintf(" The %s does not depend on the number of clients", r.boundRole())
+		if r.arrivals.Kind == sim.Closed {
+			text += ", and others may get below it"
+		}
+		text += "."
 	}
 	return text
 }

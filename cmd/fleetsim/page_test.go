@@ -65,6 +65,7 @@ var pageLines = []string{
 		`p2c,{"p2c":{"choices":3}},{"p2c":{"signal":"in_flight","choices":4}},least,adaptive,default`,
 	"-rate 0.01 -duration 3s -seeds 1 -sweep-seeds 1", // most likely not one request
 	"-cold 1s-,first=8 -endpoints 8 -duration 2s -seeds 1 -sweeps=false",
+	"-endpoints 100 -speeds 60x1/2 -rate 100 -duration 1s -warmup 0s -seeds 1 -step 5ms -sweeps=false", // steps without requests, ranges
 }
 
 func TestThePageIsWellFormedAndStandsAlone(t *testing.T) {
@@ -100,6 +101,46 @@ func TestThePageIsWellFormedAndStandsAlone(t *testing.T) {
 				t.Errorf("%s: the page has %q in …%s…", line, bad, text[max(i-80, 0):i+40])
 			}
 		}
+	}
+}
+
+// Who is answered sooner asks more often, so that percentiles of a closed loop are of
+// different requests.
+func TestTheBoundOfAClosedLoopIsNone(t *testing.T) {
+	out, text := pageOf(t, "-preset closed-loop -duration 200ms -seeds 1 -sweep-seeds 1")
+	for _, where := range []string{out, text} {
+		for _, want := range []string{"CLOSED LOOP: jsed is no bound here", "jsed (reference)"} {
+			if !strings.Contains(where, want) {
+				t.Errorf("nothing says %q", want)
+			}
+		}
+		for _, bad := range []string{"(bound)", "the bound", "bound's", "The bound"} {
+			if i := strings.Index(where, bad); i >= 0 {
+				t.Errorf("there is a bound: …%s…", where[max(i-80, 0):i+40])
+			}
+		}
+	}
+	if want := `<p class="warning" role="note">CLOSED LOOP`; !strings.Contains(text, want) {
+		t.Error("the page does not say it first")
+	}
+	if out, _ := pageOf(t, "-duration 200ms -seeds 1 -sweeps=false"); strings.Contains(out, "CLOSED") || !strings.Contains(out, "jsed (bound)") {
+		t.Error(out)
+	}
+}
+
+func TestManyEndpointsMakeNoLargePage(t *testing.T) {
+	_, text := pageOf(t, "-endpoints 2000 -speeds 1000x1/2 -duration 50ms -seeds 1 -sweeps=false -clients 1")
+	if len(text) > 200_000 {
+		t.Errorf("%d bytes", len(text))
+	}
+	if want := "In colour: the range of endpoints 1001 to 2000, and their median."; !strings.Contains(text, want) {
+		t.Errorf("the page does not say %q", want)
+	}
+}
+
+func TestNumbersAndUnitsStayTogether(t *testing.T) {
+	if got, want := tied("1.00 s with p2c (8.3 % of 5 ms), 3 runs"), "1.00\u00a0s with p2c (8.3\u00a0% of 5\u00a0ms), 3 runs"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -39,7 +39,7 @@ func (r *report) summary() htmlTable {
 	}
 	bounded, shown := r.boundLine() >= 0, min(len(r.focuses), 1)
 	if bounded {
-		t.Heads = append(t.Heads, "p99 / bound")
+		t.Heads = append(t.Heads, "p99 / "+r.boundRole())
 	}
 	for _, f := range r.focuses[:shown] {
 		t.Heads = append(t.Heads, "share of "+f.short())

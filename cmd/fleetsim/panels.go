@@ -15,8 +15,9 @@ type panel struct {
 	special         [][]place // those that something happens to
 }
 
-// maxThreads is how many grey lines can still be seen one by one.
-const maxThreads = 16
+// maxThreads is how many grey lines can still be seen one by one, and maxSpecial how many
+// of a colour are worth it.
+const maxThreads, maxSpecial = 16, 40
 
 var small = size{"p", "panel", 300, 190}
 
@@ -46,10 +47,14 @@ func (p *panel) draw() string {
 			d.path("thread", f.places(line))
 		}
 	} else {
-		p.drawRange(d, f)
+		drawRange(d, f, p.ordinary, "range", "thread")
 	}
-	for _, line := range p.special {
-		d.path("line", f.places(line))
+	if len(p.special) <= maxSpecial {
+		for _, line := range p.special {
+			d.path("line", f.places(line))
+		}
+	} else {
+		drawRange(d, f, p.special, "range special", "line")
 	}
 	d.close()
 	return d.end()
@@ -65,21 +70,21 @@ func (f frame) places(points []place) []place {
 }
 
 // drawRange shows many endpoints as the range that they are in, and their median.
-func (p *panel) drawRange(d *svg, f frame) {
-	n := len(p.ordinary[0])
+func drawRange(d *svg, f frame, lines [][]place, area, median string) {
+	n := len(lines[0])
 	low, middle, high := make([]place, n), make([]place, n), make([]place, n)
-	values := make([]float64, len(p.ordinary))
+	values := make([]float64, len(lines))
 	for i := range n {
-		for k, line := range p.ordinary {
+		for k, line := range lines {
 			values[k] = line[i].y
 		}
 		slices.Sort(values)
-		x := p.ordinary[0][i].x
+		x := lines[0][i].x
 		low[i], high[i] = place{x, values[0]}, place{x, values[len(values)-1]}
 		middle[i] = place{x, values[len(values)/2]}
 	}
-	d.area("range", f.places(high), f.places(low))
-	d.path("thread", f.places(middle))
+	d.area(area, f.places(high), f.places(low))
+	d.path(median, f.places(middle))
 }
 
 // greatest returns the greatest value of lines, 0 of none.

@@ -24,6 +24,7 @@ type contender struct {
 	sim.Policy
 	class string // of CSS: c0 is the default policy's
 	bound bool
+	role  string // of the bound: what to call it
 }
 
 // focus is a group of endpoints that differ from the others, for as long as they do.
@@ -70,8 +71,17 @@ func (p *plan) addContenders() {
 		p.lines = append(p.lines, c)
 	}
 	if p.settings.bound != nil {
-		p.lines = append(p.lines, contender{Policy: *p.settings.bound, class: "cb", bound: true})
+		p.lines = append(p.lines, contender{Policy: *p.settings.bound, class: "cb", bound: true, role: p.boundRole()})
 	}
+}
+
+// boundRole returns what the bound is called: where users wait for their answers it bounds
+// nothing.
+func (p *plan) boundRole() string {
+	if p.arrivals.Kind == sim.Closed {
+		return "reference"
+	}
+	return "bound"
 }
 
 // isDefault reports whether a policy is the library's default, by whatever name.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -82,8 +83,8 @@ var presets = []preset{
 		"-duration 60s -warmup 10s"},
 	{"small-fleet", "3 backends of eight workers at 75 % load", "-endpoints 3 -concurrency 8 -rate 1800 -duration 120s -warmup 0s -clients 1 -delay 0s " +
 		"-policies round_robin,p2c,least,default"},
-	{"large-fleet", "300 backends, 30 of them three times slower, and 1,875 clients", "-endpoints 300 -speeds 30x1/3 -utilisation 0.7 -clients 1875 " +
-		"-duration 20s -warmup 5s -seeds 2"},
+	{"large-fleet", "200 backends, 20 of them three times slower, and 1,250 clients", "-endpoints 200 -speeds 20x1/3 -utilisation 0.7 -clients 1250 " +
+		"-duration 10s -warmup 3s -seeds 2"},
 
 	// Requests.
 	{"linkerd", "latencies that do not depend on load, one of 11 backends ten times slower for half a minute", anyNumber +
@@ -113,7 +114,7 @@ func presetList() string {
 	}
 	var b strings.Builder
 	b.WriteString("Presets (each is a set of flags; further flags change it):\n\n")
-	for _, p := range presets {
+	for _, p := range append(slices.Clip(presets), preset{name: subsetsPreset, line: subsetsLine}) {
 		lines := strings.Split(strings.TrimSpace(wrapTo(p.line, 76-width)), "\n")
 		fmt.Fprintf(&b, "  %-*s  %s\n", width, p.name, strings.Join(lines, "\n"+strings.Repeat(" ", width+4)))
 	}

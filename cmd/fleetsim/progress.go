@@ -4,25 +4,31 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
-// How long a run has to be before it is worth a word, and how often it then gets one.
+// How long a run has to be before it is worth a word, how often it then gets one, and from
+// when on and down to what it is said how much is left.
 const (
 	quietFor   = time.Second
 	redrawnIn  = time.Second / 10
 	repeatedIn = 5 * time.Second
+	guessFrom  = 3 * time.Second
+	guessLeast = 5 * time.Second
 )
 
 // progress tells how far the runs are: in one line that is drawn again and again, or in
-// a line every few seconds where nobody could see that. Its methods are called from one
-// goroutine at a time.
+// a line every few seconds where nobody could see that. Its methods may be called from
+// several goroutines.
 type progress struct {
 	out    io.Writer
 	redraw bool
 	now    func() time.Time
 
-	total         int
+	mu            sync.Mutex // guards the rest
+	total, runs   int
+	parts         float64 // of runs, as far as they tell
 	began, last   time.Time
 	somethingSaid bool
 }
@@ -38,17 +44,35 @@ func isTerminal(w io.Writer) bool {
 }
 
 func (p *progress) start(total int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.total, p.began = total, p.now()
 	p.last = p.began
 }
 
 // done is told the number of runs that are done.
 func (p *progress) done(n int) {
-	now := p.now()
-	if n == p.total {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs = n
+	p.show()
+}
+
+// worked is told that a run has got on by a part of itself.
+func (p *progress) worked(part float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.parts += part
+	p.show()
+}
+
+// show tells how far the runs are if it is time to; the caller holds mu.
+func (p *progress) show() {
+	if p.runs == p.total {
 		p.clear()
 		return
 	}
+	now := p.now()
 	pause := repeatedIn
 	if p.redraw {
 		pause = redrawnIn
@@ -57,12 +81,29 @@ func (p *progress) done(n int) {
 		return
 	}
 	p.last, p.somethingSaid = now, true
-	line := fmt.Sprintf("simulating: %d of %d runs (%d %%)", n, p.total, 100*n/p.total)
+	// Runs tell a little less than they do, and nothing for certain of their last part.
+	part := min(max(float64(p.runs), p.parts)/float64(p.total), 0.99)
+	line := fmt.Sprintf("simulating: %d of %d runs (%d %%)", p.runs, p.total, int(100*part))
+	taken := now.Sub(p.began)
+	if left := time.Duration(float64(taken) * (1 - part) / max(part, 1e-3)); taken >= guessFrom && left >= guessLeast {
+		line += ", about " + roughly(left) + " left"
+	}
 	if p.redraw {
 		fmt.Fprint(p.out, "\r", line, clearToEnd)
 		return
 	}
 	fmt.Fprintln(p.out, line)
+}
+
+// roughly returns d as one whole number.
+func roughly(d time.Duration) string {
+	switch {
+	case d >= 2*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()+0.5))
+	case d >= 2*time.Minute:
+		return fmt.Sprintf("%d min", int(d.Minutes()+0.5))
+	}
+	return fmt.Sprintf("%d s", int(d.Seconds()+0.5))
 }
 
 const clearToEnd = "\x1b[K"
@@ -71,5 +112,6 @@ const clearToEnd = "\x1b[K"
 func (p *progress) clear() {
 	if p.redraw && p.somethingSaid {
 		fmt.Fprint(p.out, "\r", clearToEnd)
+		p.somethingSaid = false
 	}
 }

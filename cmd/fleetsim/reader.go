@@ -49,8 +49,14 @@ func (r *reader) refuseValue(name, text, want string, a ...any) {
 	r.problems = append(r.problems, fmt.Errorf("fleetsim: -%s is %s%s, want %s", name, quotedValue(text), by, fmt.Sprintf(want, a...)))
 }
 
+// maxQuoted is how much of a value a message repeats.
+const maxQuoted = 200
+
 // quotedValue quotes JSON such that it can still be read.
 func quotedValue(text string) string {
+	if len(text) > maxQuoted {
+		return strconv.Quote(strings.ToValidUTF8(text[:maxQuoted], "")) + "…"
+	}
 	if strings.ContainsRune(text, '"') && strconv.CanBackquote(text) {
 		return "`" + text + "`"
 	}

@@ -126,9 +126,9 @@ func (p *plan) speedText() string {
 		switch {
 		case how == "":
 		case k == i+1:
-			parts = append(parts, fmt.Sprintf("%d is %s", k, how))
+			parts = append(parts, fmt.Sprintf("%s is %s", endpointNames(i, 1), how))
 		default:
-			parts = append(parts, fmt.Sprintf("%d to %d are %s", i+1, k, how))
+			parts = append(parts, fmt.Sprintf("%s are %s", endpointNames(i, k-i), how))
 		}
 		i = k
 	}
@@ -167,9 +167,22 @@ func rateText(v float64) string {
 }
 
 // notes are what a reader of the figures has to know.
-func (r *report) notes() []string {
+func (r *report) notes() []string { return append(r.warnings(), r.remarks()...) }
+
+// warnings are those notes without which the figures mislead.
+func (r *report) warnings() []string {
 	out := r.overloads()
-	out = append(out, "Latencies are of all requests: failed ones count with the time to the failure, those given up with the timeout.")
+	if i := r.boundLine(); i >= 0 && r.arrivals.Kind == sim.Closed {
+		out = append(out, fmt.Sprintf("CLOSED LOOP: %s is no bound here. Users who are answered sooner ask more often, so that each policy "+
+			"meets other requests, and more or fewer of them: one that lets users wait at slow endpoints may well have the lower percentiles. "+
+			"Compare the numbers of requests too.", r.lines[i].Name))
+	}
+	return out
+}
+
+// remarks are the other notes.
+func (r *report) remarks() []string {
+	out := []string{"Latencies are of all requests: failed ones count with the time to the failure, those given up with the timeout."}
 	for _, row := range r.rows {
 		if n := row.tally.unanswered; n > 0 {
 			out = append(out, fmt.Sprintf("%s: %s never got an answer, as there is no -timeout: they count as errors and are in no percentile.",
@@ -177,7 +190,7 @@ func (r *report) notes() []string {
 		}
 	}
 	if i := r.boundLine(); i >= 0 {
-		out = append(out, boundText(r.lines[i].Name))
+		out = append(out, boundText(r.lines[i]))
 	}
 	for _, f := range r.focuses {
 		who := f.who()
@@ -216,9 +229,15 @@ func (f focus) during() string {
 	return fmt.Sprintf(" from %s to %s", durationText(f.incident.from), durationText(f.incident.until))
 }
 
-func boundText(name string) string {
-	if name == "jsq" {
-		return "The bound jsq sees every server's true queue and takes the shortest: no client can know that."
+// boundText says what the bound sees, and how far one can rely on it.
+func boundText(c contender) string {
+	sees := "true queue and speed and takes the shortest expected delay"
+	if c.Name == "jsq" {
+		sees = "true queue and takes the shortest"
 	}
-	return "The bound jsed sees every server's true queue and speed and takes the shortest expected delay: no client can know that."
+	text := fmt.Sprintf("The %s %s sees every server's %s: no client can know that.", c.role, c.Name, sees)
+	if c.role != "bound" {
+		return text
+	}
+	return text + " It does not see how long a request will take, so that it is near the best and no strict lower bound."
 }

@@ -22,17 +22,19 @@ type task struct {
 	fold func(*sim.Result)
 }
 
-// simulate does all runs, workers of them at a time. Results are folded in the order of
-// the tasks, so that the number of workers changes nothing.
+// simulate does all runs, at most workers of them at a time. Results are folded in the
+// order of the tasks, so that the number of workers changes nothing.
 func (p *plan) simulate(workers int, shown *progress) (*outcome, error) {
+	workers = p.workers(workers)
 	o := &outcome{}
 	tasks := slices.Concat(p.mainTasks(o), p.sweepTasks(o))
 	shown.start(len(tasks))
 	done := 0
-	for chunk := range slices.Chunk(tasks, 16*workers) {
+	for chunk := range slices.Chunk(tasks, p.batch(workers)) {
 		jobs := make([]sim.Job, len(chunk))
 		for i, t := range chunk {
 			jobs[i] = t.job
+			jobs[i].Scenario = p.watched(t.job.Scenario, shown.worked)
 		}
 		results, err := sim.RunAll(jobs, workers, func(n int) { shown.done(done + n) })
 		if err != nil {

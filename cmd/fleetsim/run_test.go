@@ -1,7 +1,12 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +62,8 @@ func TestProgressIsSeldomWhereNobodySeesItMove(t *testing.T) {
 		clock = clock.Add(200 * time.Millisecond)
 		p.done(n)
 	}
-	want := "simulating: 5 of 100 runs (5 %)\nsimulating: 30 of 100 runs (30 %)\nsimulating: 55 of 100 runs (55 %)\nsimulating: 80 of 100 runs (80 %)\n"
+	want := "simulating: 5 of 100 runs (5 %)\nsimulating: 30 of 100 runs (30 %), about 14 s left\n" +
+		"simulating: 55 of 100 runs (55 %), about 9 s left\nsimulating: 80 of 100 runs (80 %)\n"
 	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
@@ -81,6 +87,136 @@ func TestProgressOnATerminalLeavesNothingBehind(t *testing.T) {
 	p.start(1)
 	if p.done(1); out.Len() > 0 {
 		t.Errorf("a short run shows %q", out.String())
+	}
+}
+
+func TestLongRunsTellOfTheirProgressMeanwhile(t *testing.T) {
+	clock := time.Time{}
+	var out strings.Builder
+	p := &progress{out: &out, now: func() time.Time { clock = clock.Add(200 * time.Millisecond); return clock }}
+	s, err := parseFlags(words("-rate 4096 -duration 50s -warmup 0s -policies random -bound none -seeds 2 -concurrency 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := newPlan(s)
+	plan.scenario.Bucket = 0
+	p.start(2)
+	told := 0.0
+	for seed := range uint64(2) {
+		sc := plan.watched(plan.scenario, func(part float64) { told += part; p.worked(part) })
+		if _, err := sim.Run(sc, plan.policies[0], seed); err != nil {
+			t.Fatal(err)
+		}
+		p.done(int(seed) + 1)
+	}
+	if told < 1.9 || told > 2.0001 {
+		t.Errorf("two runs told of %v", told)
+	}
+	want := "simulating: 0 of 2 runs (5 %)\nsimulating: 0 of 2 runs (30 %), about 14 s left\n" +
+		"simulating: 1 of 2 runs (54 %), about 9 s left\nsimulating: 1 of 2 runs (79 %)\n"
+	if out.String() != want {
+		t.Errorf("%s, want %s", out.String(), want)
+	}
+}
+
+func TestWatchingARunChangesNothing(t *testing.T) {
+	for _, line := range []string{
+		"-duration 15s", "-duration 8s -service lognormal -streams 0.2", "-arrivals closed -users 30 -duration 8s", "-utilisation 2 -sharing -duration 8s",
+	} {
+		s, err := parseFlags(words(line + " -policies p2c"))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		p, calls := newPlan(s), 0
+		plain, err := sim.Run(p.scenario, s.policies[0], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		watched, err := sim.Run(p.watched(p.scenario, func(float64) { calls++ }), s.policies[0], 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(plain.Total, watched.Total) || !reflect.DeepEqual(plain.Buckets, watched.Buckets) {
+			t.Errorf("%s: results differ", line)
+		}
+	}
+}
+
+func TestProgressMayBeToldByAllAtOnce(t *testing.T) {
+	var out strings.Builder
+	p := &progress{out: &out, redraw: true, now: time.Now}
+	p.start(8)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 1000 {
+				p.worked(0.002)
+			}
+		})
+	}
+	group.Wait()
+	if p.parts < 7.999 || p.parts > 8.001 {
+		t.Errorf("%v", p.parts)
+	}
+}
+
+// The memory of all runs at a time is bounded, not only that of one.
+func TestFewerWorkersDoLargeRuns(t *testing.T) {
+	for line, want := range map[string][2]int{ // workers, and results that wait
+		"-duration 30s":                {64, 730},
+		"-endpoints 300 -clients 1875": {2, 32},
+		"-endpoints 10000 -clients 200 -duration 10s -warmup 0s": {1, 16},
+		"-mean 1ms -utilisation 10 -duration 120s":               {1, 16},
+		"-endpoints 10000 -clients 1 -step 20ms -duration 10s":   {1, 6},
+	} {
+		s, err := parseFlags(words(line))
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+			continue
+		}
+		p := newPlan(s)
+		n := p.workers(64)
+		if got := [2]int{n, p.batch(n)}; got != want {
+			t.Errorf("%s: %v, want %v", line, got, want)
+		}
+	}
+}
+
+// broken is an output that takes nothing.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
+
+func TestThePageIsThereWhenNobodyReadsTheTable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.html")
+	var stderr strings.Builder
+	status := run(words("-duration 100ms -seeds 1 -sweeps=false -html "+file), broken{}, &stderr)
+	if status != 1 || !strings.Contains(stderr.String(), "writing the table: nobody reads") {
+		t.Errorf("status %d, %q", status, stderr.String())
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.HasSuffix(string(text), "</html>") && !strings.Contains(string(text), "</html>") {
+		t.Errorf("a page of %d bytes, %v", len(text), err)
+	}
+}
+
+func TestTheTableIsThereWhenThePageCannotBeWritten(t *testing.T) {
+	s, err := parseFlags(words("-duration 100ms -seeds 1 -sweeps=false"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlan(s)
+	o, err := p.simulate(1, &progress{now: stopped})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.html = t.TempDir() // became a folder meanwhile
+	var stdout, stderr strings.Builder
+	if status := show(newReport(p, o), &stdout, &stderr); status != 1 {
+		t.Errorf("status %d", status)
+	}
+	if !strings.Contains(stdout.String(), "round_robin") || strings.Contains(stdout.String(), "The page") || !strings.Contains(stderr.String(), "writing -html") {
+		t.Errorf("%s\n%s", stdout.String(), stderr.String())
 	}
 }
 

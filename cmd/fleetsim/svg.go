@@ -72,19 +72,31 @@ func (d *svg) path(class string, points []place) {
 	}
 }
 
-// area fills what is between two lines from left to right.
+// area fills what is between two lines from left to right, which have the same gaps.
 func (d *svg) area(class string, above, below []place) {
 	var b strings.Builder
-	pen := byte('M')
-	for _, p := range above {
-		b.WriteByte(pen)
-		b.WriteString(coord(p.x) + "," + coord(p.y))
-		pen = 'L'
+	for from := 0; from < len(above); {
+		until := from
+		for until < len(above) && !math.IsNaN(above[until].y) {
+			until++
+		}
+		pen := byte('M')
+		for _, p := range above[from:until] {
+			b.WriteByte(pen)
+			b.WriteString(coord(p.x) + "," + coord(p.y))
+			pen = 'L'
+		}
+		for i := until - 1; i >= from; i-- {
+			b.WriteString("L" + coord(below[i].x) + "," + coord(below[i].y))
+		}
+		if until > from {
+			b.WriteString("Z")
+		}
+		from = until + 1
 	}
-	for i := len(below) - 1; i >= 0; i-- {
-		b.WriteString("L" + coord(below[i].x) + "," + coord(below[i].y))
+	if b.Len() > 0 {
+		fmt.Fprintf(&d.b, `<path class="%s" d="%s"/>`, class, b.String())
 	}
-	fmt.Fprintf(&d.b, `<path class="%s" d="%sZ"/>`, class, b.String())
 }
 
 // marker draws a shape that differs from class to class, so that colour is not all there is.

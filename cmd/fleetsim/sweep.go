@@ -61,15 +61,25 @@ func (p *plan) loadSweep() sweep {
 		default:
 			sc.Arrivals.Rate = v
 		}
-		if v == w.own || sc.Arrivals.Rate*p.duration.Seconds() <= maxRequests {
+		if v == w.own || p.requestsOf(sc) <= maxRequests {
 			w.points = append(w.points, point{v, sc})
 		}
 	}
 	return w
 }
 
-// maxClientSeconds bounds clients times the length of a run in sweeps, less of it where there
-// are many endpoints: each client does some housekeeping every second, whatever it sends.
+// requestsOf returns about how many requests a run of sc has, which is this fleet with other
+// arrivals; in a closed loop at most.
+func (p *plan) requestsOf(sc sim.Scenario) float64 {
+	if sc.Arrivals.Kind == sim.Closed {
+		return p.requests() * float64(sc.Arrivals.Users) / float64(p.arrivals.Users)
+	}
+	return sc.Arrivals.Rate * p.duration.Seconds()
+}
+
+// maxClientSeconds bounds clients times the length of a run with its last answers in sweeps, less
+// of it where there are many endpoints: each client does some housekeeping every second,
+// whatever it sends.
 const maxClientSeconds = 400_000
 
 // clientSweep varies the number of clients that the same load comes from.
@@ -78,13 +88,13 @@ func (p *plan) clientSweep() sweep {
 		id: "clients", title: "p99 against number of clients", axis: "clients that share the load",
 		logarithmic: true, own: float64(p.clients), boundOnce: true,
 	}
-	base := p.bare()
+	base, tail := p.bare(), p.tail()
 	for _, v := range around(numbersOfClients, w.own) {
 		sc := base
 		sc.Balancers = int(v)
 		// A client without a request has no part in anything, and many idle ones take long.
 		few := base.Arrivals.Rate > 0 && v > base.Arrivals.Rate*p.duration.Seconds()/2
-		upkeep := v * p.duration.Seconds() * max(1, float64(p.endpoints)/50)
+		upkeep := v * (p.duration.Seconds() + tail) * max(1, float64(p.endpoints)/50)
 		few = few || upkeep > maxClientSeconds
 		if v != w.own && (few || sc.Balancers*p.endpoints > maxRecords) {
 			continue
@@ -100,15 +110,17 @@ func (p *plan) sweepRunsFor() int {
 	if p.sweepSeeds > 0 {
 		return p.sweepSeeds
 	}
-	const budget, most = 10_000_000, 3
-	requests := 0.0
+	// Making a client's record of an endpoint takes as long as four requests.
+	const budget, most, record = 10_000_000, 3, 4
+	cost := 0.0
 	for _, w := range p.sweeps {
 		for _, at := range w.points {
-			requests += at.scenario.Arrivals.Rate * p.duration.Seconds() * float64(len(p.lines))
+			one := at.scenario.Arrivals.Rate*p.duration.Seconds() + record*float64(at.scenario.Balancers*p.endpoints)
+			cost += one * float64(len(p.lines))
 		}
 	}
 	n := most
-	for n > 1 && requests*float64(n) > budget {
+	for n > 1 && cost*float64(n) > budget {
 		n--
 	}
 	return n

@@ -42,7 +42,7 @@ func columns(r *report) string {
 	}
 	bounded := r.boundLine() >= 0
 	if bounded {
-		head("p99 to", "bound's")
+		head("p99 to", r.boundRole()+"'s")
 	}
 	for i, f := range r.focuses[:min(len(r.focuses), maxShares)] {
 		above := "share of"
@@ -90,7 +90,7 @@ func cells(r row, bounded bool) []string {
 // label is the policy's name for a table.
 func (c contender) label() string {
 	if c.bound {
-		return c.Name + " (bound)"
+		return c.Name + " (" + c.role + ")"
 	}
 	return c.Name
 }
