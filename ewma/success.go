@@ -18,8 +18,12 @@ type SuccessParams struct {
 }
 
 // NewSuccessParams returns parameters for a [Success]. A result that comes Δ after
-// the previous one has the weight 1 - e^(-Δ/average); a failure has at least the
-// weight step (0 to 1), so that a failure shows at any rate of requests. Between
+// the previous one has the weight 1 - e^(-Δ/average). A failure has at least the
+// weight step (0 to 1), so that failures show at any rate of requests, and a success at
+// least a fifth of step, so that where results are dense the score goes by the part of
+// them that fails, p failures to 1 - p successes settling at the odds 5·p/(1 - p), and not
+// by how many fail in a second: with a success that weighs by time alone, a busy endpoint
+// with one error in a thousand would look like one that fails half of the time. Between
 // results the failure score fades with time constant fade (0 or less: it stays),
 // so that an endpoint that nobody dares to use is tried again. An average of 0 or
 // less counts as 1 ns: each result replaces the score.
@@ -49,6 +53,10 @@ const (
 	// leastChange is the least change of a score that a success stores, in units of
 	// the stored mantissa: it keeps what rounding adds up to below 1 %.
 	leastChange = 64
+	// successPart is how many successes in a row undo about as much as a failure does. With 10,
+	// one error in a hundred still costs a busy endpoint a quarter of its share; with 3, a
+	// backend that fails every tenth request keeps two fifths of its own.
+	successPart = 5
 	// stampTicks is how old the instant of the last success may be: 17 ms, against time
 	// constants of seconds.
 	stampTicks = 16
@@ -108,7 +116,7 @@ func (s *Success) Observe(ok bool, now int64, p SuccessParams) {
 		}
 		e *= p.faded(gap)
 		if ok {
-			e -= e * weight
+			e -= e * max(weight, p.step/successPart)
 		} else {
 			e += (1 - e) * max(weight, p.step, minScore)
 		}

@@ -26,7 +26,7 @@ func TestSuccessFollowsItsDefinition(t *testing.T) {
 		}
 		e *= math.Exp(-gap / fade)
 		if ok {
-			e -= e * w
+			e -= e * max(w, 0.02)
 		} else {
 			e += (1 - e) * max(w, 0.1)
 		}
@@ -65,6 +65,31 @@ func TestSuccessPenaltyIsMinusLog2OfSuccess(t *testing.T) {
 	}
 }
 
+// However dense results are, the score goes by the part that fails: at the odds of five
+// failures for each, so that one in a thousand hardly shows.
+func TestSuccessGoesByThePartThatFails(t *testing.T) {
+	p := NewSuccessParams(2*time.Second, 10*time.Second, 0.1)
+	for _, part := range []float64{0.001, 0.01, 0.1, 0.5} {
+		for _, gap := range []time.Duration{10 * time.Microsecond, time.Millisecond, 10 * time.Millisecond} {
+			r := rand.New(rand.NewPCG(9, 10))
+			var s Success
+			s.Observe(true, 0, p)
+			now, sum := int64(0), 0.0
+			const n = 200_000
+			for range n {
+				now += int64(gap)
+				s.Observe(r.Float64() >= part, now, p)
+				sum += s.Failure(now, p)
+			}
+			odds := 5 * part / (1 - part)
+			want := odds / (1 + odds)
+			if got := sum / n; math.Abs(got-want) > 0.1*want {
+				t.Errorf("%v fail, every %v: failure score %.4f, want %.4f", part, gap, got, want)
+			}
+		}
+	}
+}
+
 // Under a constant flood of failures the score stays at 1: a long incident must not
 // look like an old one.
 func TestSuccessStaysLowThroughALongOutage(t *testing.T) {
@@ -81,9 +106,9 @@ func TestSuccessStaysLowThroughALongOutage(t *testing.T) {
 }
 
 // At 100,000 results a second the change per result is below the resolution; the
-// score must still move.
+// score must still move, even without a step and so without a least weight.
 func TestSuccessRecoversAtAnyRate(t *testing.T) {
-	p := NewSuccessParams(2000*time.Second, 10_000*time.Second, 0.1)
+	p := NewSuccessParams(2000*time.Second, 10_000*time.Second, 0)
 	for _, gap := range []int64{10_000, int64(time.Millisecond), int64(time.Second)} {
 		var s Success
 		now := int64(0)

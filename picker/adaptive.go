@@ -11,7 +11,7 @@ import (
 // them drawn uniformly and three in proportion to how fast they are thought to be. The
 // second kind finds good endpoints among many of which little is known; the first
 // keeps looking at all of them, and keeps an endpoint that is wrongly thought
-// to be fast from drawing everything. Up to eight endpoints are all compared, which costs
+// to be fast from drawing everything. Up to twelve endpoints are all compared, which costs
 // no more than drawing five. With weights, both kinds are drawn in proportion to
 // them, for any number.
 //
@@ -19,8 +19,9 @@ import (
 // where something is badly wrong, the age of unanswered requests only beyond the
 // endpoint's own peak, requests in flight, and failures as a score of their own. All of
 // its time constants are multiples of a unit that follows the pace of requests, so that
-// there is nothing to tune. An endpoint that has not answered yet is taken for average, and gets
-// one request until it has.
+// there is nothing to tune. An endpoint that has not answered yet is taken for average, one that
+// joins others for a little better, and gets one request until it has. While most of the
+// endpoints fail, failures count for less.
 //
 // It needs a sweep about once a second (evenkeel.Pool sees to that), which rebuilds the
 // table that the second kind is drawn from. A pick compares five endpoints, whatever
@@ -37,14 +38,14 @@ func (Adaptive) Needs() Need {
 
 const (
 	// scanUpTo is the number of endpoints up to which all are compared.
-	scanUpTo = 8
+	scanUpTo = 12
 	// uniformDraws and fastDraws are how many are drawn each way.
 	uniformDraws = 2
 	fastDraws    = 3
 	// fastDrawTries bounds the draws for distinct fast ones.
 	fastDrawTries = 20
-	// fastExponent: an endpoint is drawn in proportion to 1/cost^3.
-	fastExponent = 3
+	// fastExponent: an endpoint is drawn in proportion to 1/cost^4.
+	fastExponent = 4
 	// Costs relative to the median count from e^-2 to e^4, in Q16 bits.
 	leastRelative = -2 * 94548
 	mostRelative  = 4 * 94548

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/ewma"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -161,5 +162,19 @@ func TestAnsweredForgivesFailuresAtOnce(t *testing.T) {
 	p.Done(now, picker.Result{Outcome: picker.Success})
 	if got := l.rec.Success(now); got != after {
 		t.Errorf("success %.3f at the beginning, %.3f at the end of one answer", after, got)
+	}
+}
+
+// Where the kind is unknown, age runs from the last Done, also of a request that has taught its end
+// at the beginning.
+func TestDoneAfterAnsweredIsALastDone(t *testing.T) {
+	_, s, r := one(t)
+	pickAt(t, s, picker.Request{Kind: picker.UnknownKind}, 0) // a stream, perhaps
+	now := 30 * int64(time.Second)
+	p := pickAt(t, s, picker.Request{Kind: picker.UnknownKind}, now-10*ms)
+	p.Answered(now-ms, picker.Result{Outcome: picker.Success})
+	p.Done(now, picker.Result{Outcome: picker.Success})
+	if lg, ok := r.AgeLog2(now + 20*ms); ok && ewma.Exp2(lg) > 21e6 {
+		t.Errorf("age %v, 20 ms after a Done", time.Duration(ewma.Exp2(lg)))
 	}
 }

@@ -58,8 +58,9 @@ func (t HashTable) String() string {
 // flight; the keys of one that is full go to their next candidates. So a popular key cannot
 // take an endpoint down, at the price of reaching a second cache. An endpoint that has not
 // answered yet gets one request at a time, one that comes back slowly gets a part of its
-// bound, and one that asked to be left alone is passed by. Request.Avoid is honoured in the
-// order of candidates.
+// bound, and one that asked to be left alone is passed by. Of these things a Hash knows what
+// Fallback learns: nothing with Random, say. Request.Avoid is honoured in the order of
+// candidates.
 //
 // A list that the table cannot hold, which takes more endpoints than Size or more ring points
 // than [hash.DefaultRingMaxPoints], is served by [Rendezvous] instead, on which all clients

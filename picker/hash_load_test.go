@@ -2,6 +2,7 @@ package picker
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -182,6 +183,64 @@ func TestHashTotalAgreesWithTheRecords(t *testing.T) {
 	}
 }
 
+// A pool that has become idle is seen as such after some picks, whatever it was before: else a
+// popular key would fill its owner up to yesterday's bound.
+func TestHashTotalFollowsAPoolThatBecomesIdle(t *testing.T) {
+	c := newHashClient(t, Hash{Fallback: Random{}}, hashList(10, false))
+	var open []Pick
+	for k := range 1000 {
+		p, _ := c.pick(keyed(hashKey(k)))
+		open = append(open, p)
+	}
+	for i := range open {
+		open[i].Done(c.now, Result{Outcome: Success})
+	}
+	for k := range lanes * summedEvery {
+		c.owner(hashKey(k))
+	}
+	if got := c.g.shared.totals.Load().recent.Load(); got > 1 {
+		t.Errorf("an idle pool is believed to have %d in flight", got)
+	}
+}
+
+// A bound needs no clock. Requests that began after some were given up as lost are told from
+// those all the same.
+func TestHashBoundWithoutAClock(t *testing.T) {
+	c := newHashClient(t, Hash{Fallback: Random{}}, hashList(2, false))
+	if c.s.Needs() != 0 || newHashClient(t, Hash{}, nil).s.Needs() != (Adaptive{}).Needs() {
+		t.Errorf("it needs %b", c.s.Needs())
+	}
+	pick := func() Pick {
+		p, _, err := c.s.Pick(keyed(1), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	lost := pick()
+	rec := lost.Record()
+	for range 20 {
+		c.now += int64(time.Minute)
+		c.sweep()
+	}
+	if rec.Leaked() != 1 || c.total() != 0 {
+		t.Fatalf("%d are given up, and the total is %d", rec.Leaked(), c.total())
+	}
+	p := pick()
+	if p.Learns() || c.total() != 1 {
+		t.Errorf("the new one learns: %v, and the total is %d, want 1", p.Learns(), c.total())
+	}
+	p.Done(0, Result{Outcome: Success})
+	if rec.Leaked() != 1 || rec.InFlight() != 0 || c.total() != 0 {
+		t.Errorf("after the end of the new one %d are given up, %d in flight, %d in total", rec.Leaked(), rec.InFlight(), c.total())
+	}
+	lost.Done(0, Result{})
+	c.sweep()
+	if rec.Leaked() != 0 || rec.InFlight() != 0 || c.total() != 0 {
+		t.Errorf("after the end of all %d are given up, %d in flight, %d in total", rec.Leaked(), rec.InFlight(), c.total())
+	}
+}
+
 // A dead endpoint's requests end all at once after it was taken out: the others' bounds must
 // not shrink.
 func TestHashEndOfADeadEndpointsRequestsLeavesBoundsAlone(t *testing.T) {
@@ -249,203 +308,11 @@ func TestHashConcurrentPicks(t *testing.T) {
 	}
 }
 
-// Endpoints in Avoid are passed by in the order of candidates; when all are in it, the pick
-// still finds somebody.
-func TestHashAvoidFollowsTheOrderOfCandidates(t *testing.T) {
-	for _, kind := range hashKinds {
-		h := Hash{Table: kind, Fallback: Random{}}
-		list := hashList(8, false)
-		c := newHashClient(t, h, list)
-		for k := range 30 {
-			key := hashKey(k)
-			request := keyed(key)
-			for _, want := range candidates(t, h, list, key) {
-				p, i := c.pick(request)
-				if i != want {
-					t.Fatalf("%v: try %d of key %d went to %d, want %d", kind, len(request.Avoid), k, i, want)
-				}
-				request.Avoid = append(request.Avoid, p.Record())
-				p.Done(c.now, Result{Outcome: Failure})
-			}
-			if p, _ := c.pick(request); p.Record() == nil {
-				t.Fatalf("%v: with everybody avoided nobody was picked", kind)
-			} else {
-				p.Done(c.now, Result{Outcome: Success})
-			}
-		}
-	}
-}
-
-// An endpoint that asks to be left alone is passed by until its hint is over. Nobody loops over
-// thousands when all do.
-func TestHashPassesByWhoAsksToBeLeftAlone(t *testing.T) {
-	list := hashList(300, false)
-	h := Hash{Table: Rendezvous}
-	c := newHashClient(t, h, list)
-	key := hashKey(1)
-	order := candidates(t, h, list, key)
-	p, i := c.pick(keyed(key))
-	p.Done(c.now, Result{Outcome: Overload, RetryAfter: 2 * time.Second})
-	if i != order[0] {
-		t.Fatalf("the key went to %d, want %d", i, order[0])
-	}
-	c.now += int64(time.Second)
-	if p, i = c.pick(keyed(key)); i != order[1] {
-		t.Errorf("a second later it goes to %d, want %d", i, order[1])
-	}
-	p.Done(c.now, Result{Outcome: Success})
-	c.now += int64(time.Hour)
-	c.sweep()
-	if p, i = c.pick(keyed(key)); i != order[0] {
-		t.Errorf("after the hint it goes to %d, want %d", i, order[0])
-	}
-	p.Done(c.now, Result{Outcome: Success})
-	for i := range c.m.Len() {
-		c.m.Record(i).avoid(c.now, 20*time.Second)
-	}
-	if _, i = c.pick(keyed(key)); i != order[0] {
-		t.Errorf("when all ask to be left alone it goes to %d, want %d", i, order[0])
-	}
-}
-
-// One that joined others which are known gets one request of its keys at a time until it has
-// answered; the rest goes to the next candidate.
-func TestHashProbesNewcomersWithOneRequest(t *testing.T) {
-	h := Hash{Table: Rendezvous}
-	list := hashList(10, false)
-	c := newHashClient(t, h, list[:9])
-	for k := range 200 {
-		p, _ := c.pick(keyed(hashKey(k)))
-		c.now += int64(time.Millisecond)
-		p.Done(c.now, Result{Outcome: Success})
-	}
-	c.now += int64(time.Second)
-	c.sweep()
-	c.update(list)
-	var newcomers []Pick
-	mine := 0
-	for k := range 400 {
-		owner := candidates(t, h, list, hashKey(k))[0]
-		p, i := c.pick(keyed(hashKey(k)))
-		if owner == 9 {
-			mine++
-		}
-		if i == 9 {
-			newcomers = append(newcomers, p)
-		} else {
-			p.Done(c.now, Result{Outcome: Success})
-		}
-	}
-	if len(newcomers) != 1 || mine < 10 {
-		t.Errorf("a newcomer that has not answered got %d of %d requests, want 1", len(newcomers), mine)
-	}
-	c.now += int64(time.Millisecond)
-	newcomers[0].Done(c.now, Result{Outcome: Success})
-	got := 0
-	for k := range 400 {
-		if c.owner(hashKey(k)) == list[9].ID {
-			got++
-		}
-	}
-	if got != mine {
-		t.Errorf("once it has answered it gets %d of its %d keys", got, mine)
-	}
-}
-
-// An endpoint on its way back has a part of its bound that grows.
-func TestHashRampsByRequestsInFlight(t *testing.T) {
-	h := Hash{Table: Rendezvous, MinCapacity: 20}
-	list := hashList(4, false)
-	c := newHashClient(t, h, list)
-	for k := range 100 { // everybody has answered
-		p, _ := c.pick(keyed(hashKey(k)))
-		p.Done(c.now, Result{Outcome: Success})
-	}
-	key := hashKey(1)
-	owner := candidates(t, h, list, key)[0]
-	rec := c.m.Record(owner)
-	window := int64(rampUnits * c.g.shared.learning.Load().unit)
-	rec.startRamp(c.now)
-	start := c.now
-	for _, tc := range []struct {
-		at   int64 // in tenths of the window
-		want int64
-	}{{0, 2}, {3, 6}, {5, 10}, {9, 18}, {10, 20}} {
-		c.now = start + tc.at*window/10
-		var open []Pick
-		for range 40 {
-			p, _ := c.pick(keyed(key))
-			open = append(open, p)
-		}
-		if got := rec.InFlight(); got != tc.want {
-			t.Errorf("after %d tenths of the ramp it has %d in flight, want %d", tc.at, got, tc.want)
-		}
-		for i := range open {
-			open[i].Done(c.now, Result{Outcome: Canceled})
-		}
-	}
-}
-
-// Nobody stays on probation for ever because the policy learns no answers.
-func TestHashWithoutLearningHasNoProbation(t *testing.T) {
-	list := hashList(6, false)
-	c := newHashClient(t, Adaptive{}, list[:5])
-	for k := range 100 {
-		p, _ := c.pick(keyed(hashKey(k)))
-		c.now += int64(time.Millisecond)
-		p.Done(c.now, Result{Outcome: Success})
-	}
-	c.sweep()
-	c.update(list)
-	c.use(Hash{Table: Rendezvous, Fallback: Random{}, MinCapacity: 1000})
-	for k := range 100 {
-		want := list[candidates(t, Hash{Table: Rendezvous}, list, hashKey(k))[0]].ID
-		p, i := c.pick(keyed(hashKey(k)))
-		if got := list[i].ID; got != want {
-			t.Fatalf("key %d went to %s, want %s", k, got, want)
-		}
-		if k%4 == 0 {
-			p.Done(c.now, Result{Outcome: Success})
-		}
-	}
-}
-
-// Requests without a key go by the fallback, whose state survives updates and a change of
-// policy, and whose sweeps and watches take place.
-func TestHashWithoutAKeyGoesByTheFallback(t *testing.T) {
-	list := hashList(7, false)
-	c := newHashClient(t, RoundRobin{}, list)
-	_, last := c.pick(Request{Key: 99})
-	c.use(Hash{Fallback: RoundRobin{}})
-	for k := range 50 {
-		if k%10 == 3 {
-			c.update(slices.Clone(list))
-		}
-		_, i := c.pick(Request{Key: 99})
-		if want := (last + 1) % 7; i != want {
-			t.Fatalf("pick %d went to %d, want %d", k, i, want)
-		}
-		last = i
-		c.pick(keyed(uint64(k)))
-	}
-	for _, h := range []Hash{{}, {Fallback: WeightedRandom{}}, {Fallback: P2C{}}} {
-		c := newHashClient(t, h, hashList(40, true))
-		c.without(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14)
-		counts := map[int]int{}
-		for range 2000 {
-			p, i := c.pick(Request{})
-			p.Done(c.now, Result{Outcome: Success})
-			counts[i]++
-			c.now += int64(time.Millisecond)
-		}
-		c.sweep()
-		if len(counts) < 20 {
-			t.Errorf("%+v: picks without a key go to %d endpoints of 25", h, len(counts))
-		}
-	}
-	a := newHashClient(t, Hash{}, hashList(40, false)).p.(*hashed).fallback.(*adaptive)
-	if a.fast.Load() == nil {
-		t.Error("the fallback was not told of the snapshot")
+// The compiler keeps structs of up to four fields in registers. One more cost every policy a
+// quarter of its pick.
+func TestPickHasFourFields(t *testing.T) {
+	if n := reflect.TypeFor[Pick]().NumField(); n > 4 {
+		t.Errorf("Pick has %d fields, want at most 4", n)
 	}
 }
 

@@ -78,12 +78,14 @@ func TestHashStickyKeysStayUnderLoad(t *testing.T) {
 
 // A retry elsewhere does not move the key.
 func TestHashStickyKeysSurviveRetries(t *testing.T) {
-	c := newHashClient(t, sticky(Maglev, 100, 0), hashList(10, false))
+	list := hashList(10, false)
+	c := newHashClient(t, sticky(Maglev, 100, 0), list)
+	order := candidates(t, Hash{}, list, 5)
 	p, first := c.pick(keyed(5))
 	r := keyed(5)
 	r.Avoid = []*Record{p.Record()}
-	if _, i := c.pick(r); i == first {
-		t.Error("the retry went to the same endpoint")
+	if _, i := c.pick(r); first != order[0] || i != order[1] {
+		t.Errorf("the request went to %d, the retry to %d, want %d and %d", first, i, order[0], order[1])
 	}
 	if _, i := c.pick(keyed(5)); i != first {
 		t.Errorf("after a retry the key goes to %d, want %d", i, first)
@@ -115,7 +117,8 @@ func TestHashStickyKeysExpireWhenUnused(t *testing.T) {
 		t.Errorf("a forgotten key went to %s, want %s", got, list[home].ID)
 	}
 	// Without an instant, the sweep's counts.
-	if id = away(); c.policy.Needs()&^needTotal != 0 {
+	away()
+	if c.policy.Needs()&^needTotal != 0 {
 		t.Fatal("the policy learns")
 	}
 	c.now += int64(ttl) * 2
@@ -201,19 +204,38 @@ func TestStickyKeysAgreeWithAMap(t *testing.T) {
 	}
 }
 
+// A place that somebody is about to write counts for nobody, and is nobody else's to take.
+func TestStickyKeysLeaveClaimedPlacesAlone(t *testing.T) {
+	k := newStickyKeys(Hash{StickyKeys: 1})
+	set := &k.sets[0]
+	for w := range set {
+		set[w].key.Store(uint64(w))
+		set[w].data.Store(stickyClaimed)
+	}
+	k.bind(3, 9, 1)
+	if got := k.find(3, 1); got != 0 || set[3].data.Load() != stickyClaimed {
+		t.Errorf("a claimed place was written: %d, %#x", got, set[3].data.Load())
+	}
+	set[5].data.Store(0)
+	k.bind(3, 9, 1)
+	if got := k.find(3, 1); got != 9 || set[5].key.Load() != 3 {
+		t.Errorf("a free place was not used: %d, %d", got, set[5].key.Load())
+	}
+}
+
 // Many goroutines bind and find few keys in few places: no key is ever seen with an endpoint
 // that it was not bound to.
 func TestStickyKeysNeverMixUpKeys(t *testing.T) {
 	k := newStickyKeys(Hash{StickyKeys: 4})
 	var wg sync.WaitGroup
-	for g := range 4 {
+	for g := range 8 {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 3))
-			for step := range uint32(30_000) {
+			for step := range uint32(400_000) {
 				key := 1 + r.Uint64N(200)
 				if step%3 == 0 {
-					k.bind(key, uint32(key)<<8|r.Uint32N(256), step/1000)
-				} else if got := k.find(key, step/1000); got != 0 && got>>8 != uint32(key) {
+					k.bind(key, uint32(key)<<8|r.Uint32N(256), step/10_000)
+				} else if got := k.find(key, step/10_000); got != 0 && got>>8 != uint32(key) {
 					t.Errorf("key %d has the endpoint of key %d", key, got>>8)
 					return
 				}

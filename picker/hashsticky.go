@@ -22,7 +22,8 @@ const (
 //
 // A place's data is the endpoint's serial number and the tick of the last use; no serial means
 // that the key does not count. To give a place to another key one claims it by data, writes the
-// key and then the data, so that no key is ever seen with another's endpoint. Who finds a
+// key and then the data, so that no key is seen with another's endpoint (but if a place changes
+// hands twice between two instructions, back to the same endpoint in the same tick). Who finds a
 // place claimed goes without.
 type stickyKeys struct {
 	keys int
@@ -76,12 +77,11 @@ func (k *stickyKeys) find(key uint64, tick uint32) uint32 {
 	set := k.set(key)
 	for w := range set {
 		place := &set[w]
-		data := place.data.Load()
-		if data>>32 == 0 || place.key.Load() != key {
+		data, ok := place.of(key)
+		if !ok {
 			continue
 		}
-		// The key may have come after the data.
-		if data = place.data.Load(); data>>32 == 0 || expired(data, tick) {
+		if expired(data, tick) {
 			return 0
 		}
 		if uint32(data) != tick {
@@ -91,6 +91,21 @@ func (k *stickyKeys) find(key uint64, tick uint32) uint32 {
 		return uint32(data >> 32)
 	}
 	return 0
+}
+
+// of returns the data of a place if it is key's.
+func (p *stickyPlace) of(key uint64) (data uint64, ok bool) {
+	data = p.data.Load()
+	for data>>32 != 0 && p.key.Load() == key {
+		// The place may have been given to another key before or after the key was read: the
+		// endpoint is this key's only if it was there on both sides.
+		again := p.data.Load()
+		if again>>32 == data>>32 {
+			return again, true
+		}
+		data = again
+	}
+	return 0, false
 }
 
 // expired reports whether the last use is too long ago. One that is ahead, by a clock that has

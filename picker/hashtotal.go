@@ -99,12 +99,16 @@ func (t *totals) calibrate(s *Snapshot) {
 
 // beginCounted is the beginning of a pick that counts in the total.
 func (s *Snapshot) beginCounted(rec *Record, i int, kind Kind, now int64) Pick {
-	// The total itself needs no results.
-	p := Pick{rec: rec, start: now, epoch: rec.epoch.Load(), lane: uint8(i % lanes)}
+	// The total itself needs no results, nor the clock: as in Snapshot.Pick.
+	if s.needs == needTotal {
+		now = max(now, s.shared.swept.Load())
+	}
+	p := Pick{rec: rec, start: now, epoch: rec.epoch.Load()}
 	p.flags = rec.begin(kind, s.needs&^needTotal, now)
 	if t := s.shared.totals.Load(); t != nil {
-		p.flags |= flagTotal
-		t.begin(p.lane)
+		lane := uint8(i % lanes)
+		p.flags |= flagTotal | uint16(lane)<<laneShift
+		t.begin(lane)
 	}
 	return p
 }

@@ -25,9 +25,12 @@ const (
 	// share slowly.
 	NeedRamp
 	// NeedMeanPrior asks for the latency assumed of endpoints without samples to be the
-	// mean of the others' instead of their median: more careful with newcomers where
-	// some endpoints are much slower than most.
+	// mean of the others' instead of their median, and a little less for those that join
+	// others: more careful with newcomers where some endpoints are much slower than most,
+	// and in no doubt about them where all are alike.
 	NeedMeanPrior
+	// needTotal asks for the number of requests in flight on the whole pool.
+	needTotal
 )
 
 // shared is what all records of a registry have in common.
@@ -35,13 +38,15 @@ type shared struct {
 	learning atomic.Pointer[learning]
 	median   atomic.Int64 // log2 of the pool's median latency in Q16, or ewma.NoTarget
 	mean     atomic.Int64 // log2 of the mean latency, as above
-	target   atomic.Int64 // log2 of the median over requests, to which estimates fade, as above
+	target   atomic.Int64 // log2 of what estimates fade to, as above
 	swept    atomic.Int64 // instant of the last sweep
+	outage   atomic.Bool  // most endpoints fail, as of the last sweep
 	// settled says that sweeps measure the three above. Until everybody has answered, but
 	// for no longer than a second after the first answer or for eight picks a member, they
 	// are the best answer instead.
 	settled     atomic.Bool
 	firstSample atomic.Int64  // instant of the first answer
+	totals      totalsPointer // for needTotal
 	rand        func() uint64 // nil: the runtime's
 }
 
@@ -81,8 +86,9 @@ const (
 	successStep = 0.1
 	// fadeUnits is what ewma.LogMean fades with.
 	fadeUnits = 60
-	// Half an e-fold in 60 units.
-	priorFallUnits = 120
+	// Half an e-fold in 240 units. The faster, the more of those that they begin with do
+	// clients that send little try, and the best of more hides newcomers.
+	priorFallUnits = 480
 )
 
 func newLearning(needs Need, unit time.Duration) *learning {

@@ -99,7 +99,10 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 	}
 	for _, r := range g.records {
 		if r.member {
-			r.removedAt = 0
+			if r.removedAt != 0 {
+				r.removedAt = 0
+				r.marks.And(^uint32(markApart)) // until somebody says otherwise
+			}
 		} else if r.removedAt == 0 {
 			r.removedAt = max(now, 1)
 			r.mark(markApart)

@@ -2,6 +2,7 @@ package picker_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -71,6 +72,101 @@ func TestNewcomerAmongLongStreamsIsNotFlooded(t *testing.T) {
 			if got := float64(f.snapshot.Record(10).InFlight()); got > fair*1.15+1 {
 				t.Errorf("%v, %#v: the newcomer has %.0f streams, %.0f would be fair", kind, policy, got, fair)
 			}
+		}
+	}
+}
+
+// Clients that send little have found somebody good before others join. Adaptive takes a
+// newcomer for a little better than the mean until something has come back, so that it is
+// tried; those that a pool begins with are compared on equal terms.
+func TestAdaptiveTakesNewcomersForALittleBetterThanTheMean(t *testing.T) {
+	for _, tc := range []struct {
+		policy picker.Policy
+		want   float64 // doublings above what all others take
+	}{{picker.Adaptive{}, -0.2}, {picker.P2C{}, 0}} {
+		g, s := build(t, tc.policy, endpoints(4), nil)
+		for i := range 3 { // the fourth is untried, and of the first list
+			answerEvery(t, s, i, 3, usual, 0)
+		}
+		now := int64(time.Second)
+		g.Sweep(now)
+		m, err := g.Members(endpoints(5), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost := func(i int) float64 {
+			return doublings(picker.Latency.Cost(m.Record(i), now), picker.Latency.Cost(m.Record(0), now))
+		}
+		// The fourth has waited for a second.
+		if got := cost(3); math.Abs(got) > 0.01 {
+			t.Errorf("%#v: one of the first list costs %.3f doublings more than the others, want 0", tc.policy, got)
+		}
+		if got := cost(4); math.Abs(got-tc.want) > 0.01 {
+			t.Errorf("%#v: a newcomer costs %.3f doublings more than the others, want %.1f", tc.policy, got, tc.want)
+		}
+		s = picker.NewSnapshot(m, nil, tc.policy, tc.policy.Build(m, nil))
+		p := holdAt(t, s, 4, now)
+		if got := cost(4); got < 20 {
+			t.Errorf("%#v: a second request to a newcomer costs %.1f doublings more than to the others, want 20", tc.policy, got)
+		}
+		p.Done(now, picker.Result{Outcome: picker.Canceled})
+		if got := cost(4); math.Abs(got-tc.want) > 0.01 {
+			t.Errorf("%#v: a newcomer whose caller left costs %.3f doublings more, want %.1f", tc.policy, got, tc.want)
+		}
+		p = holdAt(t, s, 4, now)
+		p.Done(now, picker.Result{Outcome: picker.Failure})
+		now += int64(30 * time.Minute) // the failure has faded
+		if got := cost(4); math.Abs(got) > 0.01 {
+			t.Errorf("%#v: a newcomer that once failed costs %.3f doublings more than the others, want 0", tc.policy, got)
+		}
+	}
+}
+
+// Whatever else there is, one in 256 comparisons tries a newcomer until something has come back.
+func TestOneIn256ComparisonsTriesANewcomer(t *testing.T) {
+	const picks = 40_000
+	now := int64(time.Second)
+	tries := func(s *picker.Snapshot, newcomer int) (n int) {
+		for range picks {
+			p, i, err := s.Pick(picker.Request{}, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == newcomer {
+				n++
+			}
+			p.Done(now, picker.Result{}) // teaches nothing
+		}
+		return n
+	}
+	for _, tc := range []struct {
+		policy picker.Policy
+		want   int
+	}{{picker.Adaptive{}, picks / 256}, {picker.Least{Signal: picker.Latency}, 0}} {
+		g, s := build(t, tc.policy, endpoints(4), rand.New(rand.NewPCG(7, 8)).Uint64)
+		for i := range 3 { // one is much faster than the mean; the fourth is untried, and of the first list
+			answerEvery(t, s, i, 1, usual<<(3*i), 0)
+		}
+		g.Sweep(now + int64(time.Second))
+		if got := tries(s, 3); got > 0 {
+			t.Errorf("%#v: one of the first list is tried %d times beside one that is fast", tc.policy, got)
+		}
+		m, err := g.Members(endpoints(5), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = picker.NewSnapshot(m, nil, tc.policy, tc.policy.Build(m, nil))
+		// Four deviations of the binomial.
+		if got, room := tries(s, 4), 4*math.Sqrt(float64(tc.want)); math.Abs(float64(got-tc.want)) > room {
+			t.Errorf("%#v: a newcomer is tried %d times, want %d ± %.0f", tc.policy, got, tc.want, room)
+		}
+		p := holdAt(t, s, 4, now)
+		if got := tries(s, 4); got > 0 {
+			t.Errorf("%#v: a newcomer that is being tried is tried %d times more", tc.policy, got)
+		}
+		p.Done(now, picker.Result{Outcome: picker.Failure})
+		if got := tries(s, 4); got > 0 {
+			t.Errorf("%#v: a newcomer that has failed is tried %d times", tc.policy, got)
 		}
 	}
 }

@@ -17,7 +17,9 @@ type Pick struct {
 	rec   *Record
 	start int64
 	epoch uint32
-	flags uint8
+	// flags has the lane of the pool's total above its bits: with a field more, the compiler
+	// would no longer keep a Pick in registers.
+	flags uint16
 }
 
 const (
@@ -28,10 +30,13 @@ const (
 	flagFirstByte             // FirstByte was called
 	flagTaught                // Answered was called
 	flagBad                   // with an outcome other than Success
+	flagTotal                 // counted in the pool's total, in the lane above
+
+	laneShift = 8
 )
 
 // begin counts a request and returns what Done will have to undo and to learn.
-func (r *Record) begin(kind Kind, needs Need, now int64) (flags uint8) {
+func (r *Record) begin(kind Kind, needs Need, now int64) (flags uint16) {
 	if needs != 0 {
 		flags = flagLearn
 	}
@@ -143,6 +148,8 @@ func (p *Pick) Done(now int64, r Result) {
 		rec.stampDone(now)
 	case p.flags&flagTaught == 0 || p.endedBadly(r.Outcome):
 		p.learn(now, r)
+	case rec.marks.Load()&markMixed != 0:
+		rec.stampDone(now) // of an answer that has taught its outcome at the beginning
 	}
 	p.rec = nil
 	if p.flags&flagAging != 0 {
@@ -153,6 +160,9 @@ func (p *Pick) Done(now int64, r Result) {
 	}
 	if p.flags&flagStream != 0 {
 		rec.streams.Add(-1)
+	}
+	if p.flags&flagTotal != 0 {
+		rec.shared.totals.Load().end(uint8(p.flags>>laneShift), rec.marks.Load()&markApart != 0)
 	}
 	if rec.marks.Load()&markLeaked != 0 && p.start < rec.leakBefore.Load() {
 		rec.unleak()

@@ -11,7 +11,7 @@ import (
 )
 
 // What is assumed of an endpoint without answers: the median of the others, the mean for
-// Adaptive; less half an e-fold a minute for as long as nothing has come back, so that one
+// Adaptive; less half an e-fold in four minutes for as long as nothing has come back, so that one
 // that a slow first answer of somebody hides is tried at last. A failure ends that: it costs,
 // and what is assumed afterwards is not less again.
 func TestPriorFallsUntilSomethingComesBack(t *testing.T) {
@@ -29,7 +29,7 @@ func TestPriorFallsUntilSomethingComesBack(t *testing.T) {
 		g.Sweep(int64(slow + time.Second)) // before, the best answer counts
 		cold, prior := s.Record(2), ewma.LatencyLog2(int64(tc.prior))
 		for _, age := range []time.Duration{0, time.Second, 30 * time.Second, time.Minute, 4 * time.Minute, 30 * time.Minute, 24 * time.Hour} {
-			want := max(-age.Seconds()/120*math.Log2E, doublings(0, prior))                                // a nanosecond at least
+			want := max(-age.Seconds()/480*math.Log2E, doublings(0, prior))                                // a nanosecond at least
 			if got := doublings(picker.Latency.Cost(cold, int64(age)), prior); math.Abs(got-want) > 0.03 { // the others have faded for a second
 				t.Errorf("%#v: untried for %v it costs %.3f doublings more than the others, want %.3f", tc.policy, age, got, want)
 			}

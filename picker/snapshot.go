@@ -129,8 +129,9 @@ func (s *Snapshot) Record(i int) *Record { return s.records[i] }
 // Members returns the list that the snapshot is a view of.
 func (s *Snapshot) Members() *Members { return s.members }
 
-// Needs returns what the snapshot's policy needs to know.
-func (s *Snapshot) Needs() Need { return s.needs }
+// Needs returns what the snapshot's policy needs to learn from results. If that is nothing,
+// no clock has to be read for a pick.
+func (s *Snapshot) Needs() Need { return s.needs &^ needTotal }
 
 // Uint64 returns a random number from the injected source.
 func (s *Snapshot) Uint64() uint64 {
@@ -173,6 +174,8 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		// Without a clock the last sweep is the best guess of when the request began:
 		// enough to tell it from those that were given up before.
 		return Pick{rec: rec, start: max(now, s.shared.swept.Load())}, i, nil
+	case s.needs&needTotal != 0:
+		return s.beginCounted(rec, i, r.Kind, now), i, nil
 	case s.needs&NeedAge != 0 && r.Kind == Unary: // the common case of begin
 		rec.age.Start(now)
 		return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: flagLearn | flagAging}, i, nil

@@ -20,7 +20,7 @@ func (g *Registry) Sweep(now int64) {
 	target := g.shared.target.Load()
 	known := g.scratch[:0]
 	var picks uint64
-	members := 0
+	members, failing := 0, 0
 	// What traffic was long ago counts less, as what estimates are made of does.
 	keep := math.Exp(-float64(max(now-g.shared.swept.Load(), 0)) / float64(fadeUnits*l.unit))
 	for id, r := range g.records {
@@ -34,6 +34,9 @@ func (g *Registry) Sweep(now int64) {
 		}
 		r.settle(now)
 		members++
+		if r.failsMostly(now, l) {
+			failing++
+		}
 		n := r.picksSince()
 		picks += n
 		r.traffic = r.traffic*keep + float64(n)
@@ -45,6 +48,7 @@ func (g *Registry) Sweep(now int64) {
 	g.scratch = known
 	g.picks += picks
 	g.measure(known, members, now)
+	g.shared.judge(failing, members)
 	g.pace(now, picks, members)
 	l = g.shared.learning.Load()
 	for _, r := range g.records {
@@ -53,6 +57,17 @@ func (g *Registry) Sweep(now int64) {
 		}
 	}
 	g.shared.swept.Store(max(now, 1))
+}
+
+// failsMostly reports whether every second request fails, or more.
+func (r *Record) failsMostly(now int64, l *learning) bool {
+	return !r.success.Clean() && failureFactor*r.success.PenaltyLog2(now, l.success) >= failsMostly
+}
+
+// judge notes an outage: more than half of the members fail. It is over when no more than a
+// quarter do; at half, those that are back would at once be taken for all that there is.
+func (s *shared) judge(failing, members int) {
+	s.outage.Store(2*failing > members || 4*failing > members && s.outage.Load())
 }
 
 // picksSince returns how many picks there were since the last sweep.
@@ -96,17 +111,19 @@ func (g *Registry) measure(known []knownLatency, members int, now int64) {
 	median := (known[(len(known)-1)/2].lg + known[len(known)/2].lg) / 2
 	g.shared.median.Store(median)
 	g.shared.mean.Store(ewma.LatencyLog2(int64(min(latencies/float64(len(known)), math.MaxInt64/2))))
-	// Estimates of endpoints that nobody asks any more fade towards what requests meet:
-	// towards the median over endpoints, a majority that was slow once would fade to
-	// itself, and never be asked again.
-	target, below := median, 0.0
+	// Estimates of endpoints that nobody asks any more fade towards the median over
+	// endpoints, and a quarter of the way from there to what requests meet: towards the former
+	// alone, a majority that was slow once would fade to itself, and never be asked again.
+	// Requests meet the endpoints that happen to look fast, so that towards the latter alone
+	// whoever is not asked would soon look better than most.
+	met, below := median, 0.0
 	for _, k := range known {
 		if below += k.traffic; traffic > 0 && below >= traffic/2 {
-			target = k.lg
+			met = k.lg
 			break
 		}
 	}
-	g.shared.target.Store(target)
+	g.shared.target.Store(median + (met-median)/4)
 }
 
 // pace measures the time between picks, of which there were that many since the last

@@ -40,7 +40,11 @@ func (r *Record) failurePenalty(now int64, l *learning) int64 {
 	if r.success.Clean() {
 		return 0
 	}
-	return min(failureFactor*r.success.PenaltyLog2(now, l.success), maxPenalty)
+	most := int64(maxPenalty)
+	if r.shared.outage.Load() {
+		most = outagePenalty
+	}
+	return min(failureFactor*r.success.PenaltyLog2(now, l.success), most)
 }
 
 // setView stores v, unless all that changes is a gate that has decayed a little: a peak
@@ -99,6 +103,9 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 	if v == 0 {
 		var lg int64
 		lg, extra = r.coldCost(k, now, l)
+		if k == 0 && r.triedOutright(marks, l) {
+			lg = 0
+		}
 		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
 	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
@@ -106,6 +113,13 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 		return r.cautious(cost, now, l)
 	}
 	return cost
+}
+
+// triedOutright reports whether a comparison is the one of many in which an endpoint that
+// nobody has tried, and that joined others, wins.
+func (r *Record) triedOutright(marks uint32, l *learning) bool {
+	return marks&(markLate|markAnswered) == markLate && l.needs&NeedMeanPrior != 0 &&
+		r.shared.median.Load() != ewma.NoTarget && r.shared.uint64()%outright == 0
 }
 
 // smallCounts holds Log2(k + 1) for small k.

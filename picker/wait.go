@@ -6,8 +6,13 @@ const (
 	// failureFactor is how many doublings of cost a halving of the success score is
 	// worth.
 	failureFactor = 3
-	// maxPenalty bounds the cost of failures, in Q16.
-	maxPenalty = 30 << 16
+	// maxPenalty bounds the cost of failures, in Q16, and outagePenalty does in an outage:
+	// whoever comes back first would otherwise get all of the traffic for as long as failures
+	// are remembered, and go down under it.
+	maxPenalty    = 30 << 16
+	outagePenalty = 5 << 16
+	// failsMostly is the penalty of an endpoint that fails every second request.
+	failsMostly = failureFactor << 16
 	// probationCost is what a second request to a cold endpoint costs more: enough
 	// to lose against anybody who has answered.
 	probationCost = 29 << 16
@@ -26,13 +31,19 @@ const (
 	// failedOnly stands in for the latency of an endpoint that has only failed, while
 	// nothing is known of anybody: 2^36 ns, about a minute.
 	failedOnly = 36 << 16
+	// Adaptive takes a newcomer for a fifth of a doubling better than the mean, and once in so
+	// many comparisons tries it whatever else there is: clients that each send little have
+	// all found somebody good before, and would not try an average one for minutes. Neither
+	// alone is as good for few and for many endpoints; see docs/default.md.
+	newcomerLess = 13107
+	outright     = 256
 )
 
-// prior returns what is assumed of an endpoint without samples: the median or mean of
-// the others. Until it has answered in any way, it falls by half an e-fold in 60 units
-// since the endpoint joined or last ended a request, so that one that a stale or unlucky
-// prior hides is tried at last. Never 0, which would flood it, and never a fixed large
-// number, which would starve it.
+// prior returns what is assumed of an endpoint without samples: the median of the others, or
+// with NeedMeanPrior their mean, for one that joined others a little less. Until it has
+// answered in any way, it falls by half an e-fold in 240 units since the endpoint joined or
+// last ended a request, so that one that a stale or unlucky prior hides is tried at last.
+// Never 0, which would flood it, and never a fixed large number, which would starve it.
 func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	m := r.shared.median.Load()
 	if l.needs&NeedMeanPrior != 0 {
@@ -41,8 +52,12 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 	if m == ewma.NoTarget {
 		return 0, false
 	}
-	if r.marks.Load()&markAnswered != 0 {
+	marks := r.marks.Load()
+	if marks&markAnswered != 0 {
 		return m, true
+	}
+	if marks&markLate != 0 && l.needs&NeedMeanPrior != 0 {
+		m -= newcomerLess
 	}
 	return max(m-l.priorFall.Loss(now-r.lastDone.Load()), 0), true
 }

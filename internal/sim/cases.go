@@ -70,9 +70,9 @@ func (c Case) Scale(f float64) Case {
 	return c
 }
 
-// Cases returns all named cases: fleet A and its variations, the scenarios S1 to S13, and
-// the fleets of published simulations.
-func Cases() []Case { return slices.Concat(FleetACases(), SCases(), PublishedCases()) }
+// Cases returns all named cases: fleet A and its variations, the scenarios S1 to S13, the
+// fleets of published simulations, and the cases that all of these leave out.
+func Cases() []Case { return slices.Concat(FleetACases(), SCases(), PublishedCases(), RobustCases()) }
 
 // CasesNamed returns the cases whose names begin with one of the given prefixes, or with
 // one of them before "*", which scales the case by the number after it ("S3*100").
@@ -100,11 +100,13 @@ func CasesNamed(prefixes ...string) ([]Case, error) {
 			out = append(out, c)
 		}
 		if !found {
-			names := make([]string, len(all))
-			for i, c := range all {
-				names[i] = c.Name
+			var names []string // without what tells the cases of one kind apart
+			for _, c := range all {
+				if kind, _, _ := strings.Cut(c.Name, "/"); !slices.Contains(names, kind) {
+					names = append(names, kind)
+				}
 			}
-			return nil, fmt.Errorf("sim: case is %q, want one of %s, or a part of one before a /", prefix, strings.Join(names, ", "))
+			return nil, fmt.Errorf("sim: case is %q, want one of %s, or one of their cases by its whole name", prefix, strings.Join(names, ", "))
 		}
 	}
 	return out, nil

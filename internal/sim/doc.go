@@ -20,7 +20,9 @@
 // # Bounds
 //
 // Besides real policies there are omniscient ones ([ShortestQueue], [ShortestDelay]), and
-// tables of true loads of a given age that all balancers share.
+// tables of true loads of a given age that all balancers share. In a closed loop an omniscient
+// policy bounds nothing: there requests come when others are answered, so that policies meet
+// different traffic.
 //
 // # Determinism
 //
@@ -45,4 +47,7 @@
 // A table of any policies in any cases comes from
 //
 //	go test ./internal/sim -run TestTable -v -args -policy 'default p2c' -cases S1,fleet_a
+//
+// What the default policy has to reach is in bars_test.go and robust_test.go; docs/default.md has
+// the figures.
 package sim

@@ -77,8 +77,8 @@ func PolicyNamed(name string) (Policy, error) {
 	age := time.Duration(0)
 	if aged {
 		var err error
-		if age, err = time.ParseDuration(after); err != nil || age < 0 || age > maxDuration {
-			return Policy{}, fmt.Errorf("sim: age of policy %q is %q, want 0s to %v", base, after, maxDuration)
+		if age, err = time.ParseDuration(after); err != nil || age != 0 && age < time.Microsecond || age > maxDuration {
+			return Policy{}, fmt.Errorf("sim: age of policy %q is %q, want 0s, or 1µs to %v", base, after, maxDuration)
 		}
 	}
 	p := named[i].make(age)

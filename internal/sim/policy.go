@@ -19,7 +19,7 @@ type Policy struct {
 	// Table, if not nil, makes the pools' policy, in place of Config's, from a table of all
 	// servers' true loads that all balancers share and that is renewed every TableAge; with
 	// TableOnDemand, by the first request that finds it so old or older. With an age of 0
-	// every request renews it.
+	// every request renews it; else it is 1 µs at least.
 	Table         func(*picker.LoadTable) evenkeel.Policy
 	TableAge      time.Duration
 	TableOnDemand bool
@@ -39,14 +39,24 @@ func (p *Policy) Validate() error {
 	if err := p.Config.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("sim: Policy.Config: %w", err))
 	}
-	problems = append(problems, within("Policy.TableAge", p.TableAge, 0, maxDuration),
-		within("Policy.Prime", p.Prime, 0, time.Hour))
+	if p.TableAge != 0 {
+		problems = append(problems, within("Policy.TableAge", p.TableAge, time.Microsecond, maxDuration))
+	}
+	problems = append(problems, within("Policy.Prime", p.Prime, 0, time.Hour))
 	if p.Table != nil {
 		if err := p.Table(&picker.LoadTable{}).Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("sim: Policy.Table: %w", err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// fits reports what is wrong with the policy in s alone.
+func (p *Policy) fits(s *Scenario) error {
+	if p.Table == nil || p.TableAge <= 0 || p.TableOnDemand {
+		return nil
+	}
+	return within("Policy.TableAge", p.TableAge, s.Length/MaxUpdates, maxDuration)
 }
 
 // Chooser chooses a server for a request with all knowledge of the present. It must not

@@ -94,7 +94,7 @@ func Run(s Scenario, p Policy, seed uint64) (*Result, error) {
 
 // newRun returns a run at instant 0.
 func newRun(s *Scenario, p *Policy, seed uint64) (*run, error) {
-	if err := errors.Join(s.Validate(), p.Validate()); err != nil {
+	if err := errors.Join(s.Validate(), p.Validate(), p.fits(s)); err != nil {
 		return nil, err
 	}
 	r := &run{scenario: s, policy: p, delay: int64(s.Delay), timeout: int64(s.Timeout), trafficEnds: never}

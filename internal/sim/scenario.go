@@ -34,7 +34,7 @@ type Scenario struct {
 	// all the same. 0 means never.
 	Timeout time.Duration
 	// Refresh is the time between updates of the clients' lists that change nothing; 0
-	// means none.
+	// means none, and the least is 1 µs or Length/10,000,000.
 	Refresh time.Duration
 
 	// Length is how long requests arrive; Requests is how many do. Whichever comes first
@@ -160,7 +160,8 @@ type Arrivals struct {
 	Think time.Duration
 	// Times are the instants of Recorded, in ascending order.
 	Times []time.Duration
-	// Period and On are the time from burst to burst and the length of one, in Bursts.
+	// Period and On are the time from burst to burst and the length of one, in Bursts. Within
+	// a burst requests come at Rate · Period/On, 1e9 a second at most.
 	Period, On time.Duration
 }
 

@@ -17,6 +17,11 @@ const (
 	MaxWindows   = 16
 	MaxClasses   = 100
 	MaxBuckets   = 100_000
+	// MaxRate bounds the number of requests a second, also within a burst.
+	MaxRate = 1e9
+	// MaxUpdates bounds how often what is renewed again and again is: the clients' lists, and
+	// a shared table.
+	MaxUpdates = 10_000_000
 )
 
 // problems collects what is wrong with the fields of one value.
@@ -45,6 +50,14 @@ func (p *problems) time(field string, d, low, high time.Duration) {
 	p.add(within(p.at+"."+field, d, low, high))
 }
 
+// interval checks the time between things that happen all the time in a run of that length; 0 says
+// that they do not.
+func (p *problems) interval(field string, d, length time.Duration) {
+	if d != 0 {
+		p.time(field, d, max(time.Microsecond, length/MaxUpdates), maxDuration)
+	}
+}
+
 func (p *problems) law(field string, l Law) {
 	if l == nil {
 		return
@@ -62,7 +75,7 @@ func (s *Scenario) Validate() error {
 	p.count("Balancers", s.Balancers, 0, MaxBalancers)
 	p.time("Delay", s.Delay, 0, time.Hour)
 	p.time("Timeout", s.Timeout, 0, maxDuration)
-	p.time("Refresh", s.Refresh, 0, maxDuration)
+	p.interval("Refresh", s.Refresh, s.Length)
 	p.time("Length", s.Length, 0, maxDuration)
 	p.time("WarmUp", s.WarmUp, 0, maxDuration)
 	p.count("Requests", s.Requests, 0, math.MaxInt32)
@@ -172,7 +185,7 @@ func (a *Arrivals) validate(p *problems) {
 	const at = "Arrivals"
 	switch a.Kind {
 	case Poisson, Even, Bursts:
-		p.number(at+".Rate", a.Rate, 1e-6, 1e9)
+		p.number(at+".Rate", a.Rate, 1e-6, MaxRate)
 	case Closed:
 		p.count(at+".Users", a.Users, 1, MaxUsers)
 		p.time(at+".Think", a.Think, 0, maxDuration)
@@ -193,5 +206,10 @@ func (a *Arrivals) validate(p *problems) {
 	if a.Kind == Bursts {
 		p.time(at+".On", a.On, 1, maxDuration)
 		p.time(at+".Period", a.Period, max(a.On, 1), maxDuration)
+		// All of a period's requests come within On: their gaps must not vanish.
+		if rate := a.Rate * float64(a.Period) / float64(a.On); a.On > 0 && rate > MaxRate {
+			p.add(fmt.Errorf("sim: Scenario.%s.On is %v, want a part of Period in which at most %g requests a second arrive, not %.3g",
+				at, a.On, float64(MaxRate), rate))
+		}
 	}
 }

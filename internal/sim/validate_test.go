@@ -47,9 +47,14 @@ func TestScenarioErrorsNameFieldValueAndBound(t *testing.T) {
 		"sim: Scenario.Requests is 0, want a limit for users": func(s *Scenario) {
 			s.Service, s.Arrivals = Fixed{}, Arrivals{Kind: Closed, Users: 1}
 		},
-		"sim: Scenario.Arrivals.Users is 0, want 1 to 1000000":                                  func(s *Scenario) { s.Arrivals = Arrivals{Kind: Closed} },
-		"sim: Scenario.Arrivals.Times[1] is 0s, want 1s to":                                     func(s *Scenario) { s.Arrivals = Arrivals{Kind: Recorded, Times: []time.Duration{second, 0}} },
-		"sim: Scenario.Arrivals.Period is 1s, want 2s to":                                       func(s *Scenario) { s.Arrivals = Arrivals{Kind: Bursts, Rate: 1, On: 2 * second, Period: second} },
+		"sim: Scenario.Arrivals.Users is 0, want 1 to 1000000": func(s *Scenario) { s.Arrivals = Arrivals{Kind: Closed} },
+		"sim: Scenario.Arrivals.Times[1] is 0s, want 1s to":    func(s *Scenario) { s.Arrivals = Arrivals{Kind: Recorded, Times: []time.Duration{second, 0}} },
+		"sim: Scenario.Arrivals.Period is 1s, want 2s to":      func(s *Scenario) { s.Arrivals = Arrivals{Kind: Bursts, Rate: 1, On: 2 * second, Period: second} },
+		"sim: Scenario.Arrivals.On is 1ns, want a part of Period in which at most 1e+09 requests a second arrive, not 3.6e+16": func(s *Scenario) {
+			s.Arrivals = Arrivals{Kind: Bursts, Rate: 10, On: 1, Period: 1000 * time.Hour}
+		},
+		"sim: Scenario.Refresh is 1ns, want 1µs to":                                             func(s *Scenario) { s.Refresh = 1 },
+		"sim: Scenario.Refresh is 1µs, want 100µs to":                                           func(s *Scenario) { s.Refresh, s.Length = time.Microsecond, 1000*second },
 		"sim: Scenario.Arrivals.Kind is 9, want Poisson, Even, Closed, Recorded or Bursts":      func(s *Scenario) { s.Arrivals.Kind = 9 },
 		"sim: Scenario.Service: sim: Quantiles[1] is below Quantiles[0], want both Part and Ti": func(s *Scenario) { s.Service = Quantiles{{0, second}, {1, 0}} },
 		"sim: Scenario.Service: sim: Quantiles has not both ends":                               func(s *Scenario) { s.Service = Quantiles{{0, second}} },
@@ -79,6 +84,26 @@ func TestScenarioErrorsComeAllAtOnce(t *testing.T) {
 	}
 }
 
+// A table that is renewed every nanosecond takes for ever.
+func TestTablesAreRenewedByTheMicrosecondAtMost(t *testing.T) {
+	for age, ok := range map[time.Duration]bool{0: true, 1: false, time.Microsecond - 1: false, time.Microsecond: true} {
+		p := Policy{TableAge: age}
+		err := p.Validate()
+		if ok != (err == nil) || !ok && !strings.Contains(err.Error(), "sim: Policy.TableAge is "+age.String()+", want 1µs to") {
+			t.Errorf("age %v: %v", age, err)
+		}
+	}
+	s := valid()
+	s.Length, s.Arrivals.Rate = 1000*time.Hour, 1e-6
+	p, err := PolicyNamed("p2c_table@1us")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(s, p, 1); err == nil || !strings.Contains(err.Error(), "sim: Policy.TableAge is 1µs, want 360ms to") {
+		t.Errorf("a table renewed 3.6 · 10^12 times: %v", err)
+	}
+}
+
 func TestPoliciesAndCasesGoByName(t *testing.T) {
 	for _, name := range PolicyNames() {
 		if strings.HasSuffix(name, "@") {
@@ -92,7 +117,7 @@ func TestPoliciesAndCasesGoByName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, bad := range []string{"", "p2", "p2c@1s", "least_table", "least_table@", "least_table@-1s", "p2c_table@x"} {
+	for _, bad := range []string{"", "p2", "p2c@1s", "least_table", "least_table@", "least_table@-1s", "least_table@1ns", "p2c_table@x"} {
 		if _, err := PolicyNamed(bad); err == nil {
 			t.Errorf("policy %q was accepted", bad)
 		}
