@@ -1,0 +1,62 @@
+package outlier
+
+// census is how many members are what. It is counted anew whenever a state, a standing or the
+// list has changed, and never kept up to date by adding to it: such numbers drift, and
+// then nobody is ejected ever again, or everybody.
+type census struct {
+	version             uint64 // of the detector that it is true for
+	panicked            uint64 // of the detector when panic was last decided
+	total, out          int    // without drained ones
+	usable, usableOut   int
+	usableRamping, open int // open: may be picked without a panic
+}
+
+func (d *Detector) census() *census {
+	c := &d.counted
+	if c.version == d.version {
+		return c
+	}
+	*c = census{version: d.version, panicked: c.panicked}
+	for _, h := range d.hosts {
+		if h.standing == Drained {
+			continue
+		}
+		s := State(h.state.Load())
+		c.total++
+		if s == Ejected {
+			c.out++
+		}
+		if MayPick(h.standing, s, false) {
+			c.open++
+		}
+		if h.standing != Usable {
+			continue
+		}
+		c.usable++
+		switch s {
+		case Ejected:
+			c.usableOut++
+		case Ramping:
+			c.usableRamping++
+		}
+	}
+	return c
+}
+
+// Counts returns the present counts, which panic goes by.
+func (d *Detector) Counts() Counts {
+	c := d.census()
+	return Counts{Available: c.open, Total: c.total}
+}
+
+// decidePanic is called after whatever may have changed something.
+func (d *Detector) decidePanic() {
+	if d.counted.panicked == d.version {
+		return
+	}
+	if now := d.rules.panic.next(d.panicking, d.Counts()); now != d.panicking {
+		d.panicking = now
+		d.version++
+	}
+	d.counted.panicked = d.version
+}
