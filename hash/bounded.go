@@ -50,7 +50,7 @@ const (
 )
 
 // Bound limits how much more than its share an endpoint carries, whatever the keys are: an
-// endpoint with the share s of the weight may have max(MinCapacity, ⌈Factor·(total+1)·s⌉
+// endpoint with the share s of the weight may have max(MinCapacity, ⌈Factor·(total+1)·s⌉)
 // requests in flight, the new one included. total is what is in flight on all of them, so
 // that somebody always has room. A key whose owner is full goes to its next candidate that
 // is not. Source: Mirrokni, Thorup, Zadimoghaddam, "Consistent Hashing with Bounded Loads"
@@ -96,8 +96,21 @@ func (b Bound) Room(load, total int64, weight, sum uint64) bool {
 	if load < b.min || b.factor == 0 {
 		return true
 	}
-	s := b.Search(total, sum)
-	return s.room(load, weight)
+	sum = max(sum, 1)
+	return below(load, sum, b.most(total), min(weight, sum))
+}
+
+// most returns factor · (total + 1).
+func (b Bound) most(total int64) uint64 {
+	return b.factor * uint64(min(max(total, 0), maxLoad)+1)
+}
+
+// below reports whether load · sum < most · weight: a whole number is below ⌈x⌉ exactly when
+// it is below x.
+func below(load int64, sum, most, weight uint64) bool {
+	hi, lo := bits.Mul64(uint64(min(max(load, 0), maxLoad))<<factorBits, sum)
+	mostHi, mostLo := bits.Mul64(most, weight)
+	return hi < mostHi || hi == mostHi && lo < mostLo
 }
 
 // Search begins a search for an endpoint with room, with total in flight on endpoints that
@@ -106,7 +119,7 @@ func (b Bound) Search(total int64, sum uint64) Search {
 	return Search{
 		bound: b,
 		sum:   max(sum, 1),
-		most:  b.factor * uint64(min(max(total, 0), maxLoad)+1),
+		most:  b.most(total),
 		best:  -1,
 	}
 }
@@ -134,7 +147,8 @@ type Search struct {
 // Offer reports whether candidate i, which has load in flight and this weight, has room. If
 // not it is remembered in case nobody has.
 func (s *Search) Offer(i int, load int64, weight uint64) bool {
-	if load < s.bound.min || s.bound.factor == 0 || s.room(load, weight) {
+	if load < s.bound.min || s.bound.factor == 0 ||
+		below(load, s.sum, s.most, min(weight, s.sum)) {
 		return true
 	}
 	capacity := uint64(s.capacity(weight))
@@ -152,14 +166,6 @@ func (s *Search) Offer(i int, load int64, weight uint64) bool {
 // room, -1 if there was none. It is reached only when loads and total do not agree, as
 // counts that change while they are read may not.
 func (s *Search) Least() int { return s.best }
-
-// room reports whether load · sum < most · weight: a whole number is below ⌈x⌉ exactly when
-// it is below x.
-func (s *Search) room(load int64, weight uint64) bool {
-	hi, lo := bits.Mul64(uint64(min(max(load, 0), maxLoad))<<factorBits, s.sum)
-	mostHi, mostLo := bits.Mul64(s.most, min(weight, s.sum))
-	return hi < mostHi || hi == mostHi && lo < mostLo
-}
 
 // capacity returns ⌈most · weight / sum⌉ in whole requests, at least the minimum.
 func (s Search) capacity(weight uint64) int64 {

@@ -139,6 +139,11 @@ func TestSearchFallsBackToTheLeastLoaded(t *testing.T) {
 
 func TestBoundTakesStrangeNumbers(t *testing.T) {
 	b := mustBound(t, BoundConfig{})
+	// A share of 5 · 4/5 and the least bit more.
+	const sum = 1 << 60
+	if got := b.Capacity(3, sum/5*4+4, sum); got != 5 || !b.Room(4, 3, sum/5*4+4, sum) {
+		t.Errorf("a little more than 4 is rounded to %d, want 5", got)
+	}
 	if got := b.Capacity(0, 1, 100); got != 4 {
 		t.Errorf("an idle endpoint may have %d, want 4", got)
 	}

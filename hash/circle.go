@@ -100,8 +100,8 @@ func (c *circle) arcs(n int) []uint64 {
 		arcs[p&ownerMask] += (p>>ownerBits - before) & (1<<(64-ownerBits) - 1)
 		before = p >> ownerBits
 	}
-	if last == 0 {
-		arcs[0] = 1 << (64 - ownerBits)
+	if first := c.points[0]; first>>ownerBits == c.points[last]>>ownerBits {
+		arcs[first&ownerMask] = 1 << (64 - ownerBits) // all are one place, most often of one point
 	}
 	return arcs
 }

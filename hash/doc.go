@@ -4,19 +4,21 @@
 // endpoint, unless a [Bound] moves some of its requests on.
 //
 //	structure   when to use it                 lookup       memory               shares         keys moved needlessly
-//	Maglev      many endpoints, many lookups   1 load       1–2 bytes a slot     ± 1 slot       0.6 % of all (n = 100)
+//	Maglev      many endpoints, many lookups   1 load       1–2 bytes a slot     ± 1 slot       1 % of all, mostly less
 //	Ring        caches; the least is moved     2 loads      11–14 bytes a point  ± 1/√points    none
 //	Rendezvous  up to some hundred endpoints   n products   36–48 bytes each     exact          none
 //	Jump        numbered shards, no list       log n steps  none                 exact          half, if one in the middle goes
 //
-// Maglev has 65,537 slots for all, a Ring 160 points for a weight of 1. Decide by the kind of
-// service and not by how many endpoints there are at the moment: a change of structure moves
-// nearly every key. Shares are of the space of keys; of real keys, chance alone gives an
-// endpoint with k of them √k more or less.
+// Maglev has 65,537 slots for all, of 1 byte for up to 256 endpoints, 2 up to 65,536 and 4
+// beyond; a Ring has 160 points for a weight of 1. Both hold 40 bytes an endpoint besides.
+// Decide by the kind of service and not by how many endpoints there are at the moment: a
+// change of structure moves nearly every key. Shares are of the space of keys; of real keys,
+// chance alone gives an endpoint with k of them √k more or less.
 //
 // # Methods
 //
-// Every structure T is built by NewT(endpoints, TConfig) and has the same methods:
+// Every structure T but Jump, which is a function, is built by NewT(endpoints, TConfig) and
+// has the same methods:
 //
 //	Lookup(key uint64) int                      index of the owner in the slice given to NewT
 //	Candidates(key uint64) iter.Seq[int]        owner first, then who is next, all of them once
@@ -24,7 +26,7 @@
 //	                                            behind an interface too: w.Next() (int, bool)
 //	AppendN(dst []int, key uint64, n int) []int the first n of them
 //	Update(endpoints []Endpoint) (*T, error)    a new table; the receiver if nothing changed
-//	Fingerprint() uint64                        equal in two processes if their tables are
+//	Fingerprint() uint64                        if it is equal in two processes, so are their tables
 //	Stats() Stats                               size, and how even the shares are
 //
 // A key is any 64 bits. [Sum] makes them from text.
@@ -46,13 +48,13 @@
 // A ring whose number of points an endpoint depends on the number of endpoints, as in Envoy
 // and gRPC (minimum_ring_size divided by the number of hosts, rounded up), loses what rings
 // are for: with 1,024 points and ten hosts, the removal of one changes how many points all
-// others have, and moves 18 % of the keys instead of 10 %. A larger ring only makes the range
+// others have, and moves 17 % of the keys instead of 10 %. A larger ring only makes the range
 // of sizes wider in which that happens. Where maximum_ring_size binds instead, nearly every
 // change moves a large part of all keys. Here the number of points depends on the weight
 // alone, and a ring that would be too large is refused.
 //
-// A few points make an uneven ring: eleven each give the busiest of a hundred hosts more than
-// twice the mean. See [Stats] for what a ring really gives.
+// A few points make an uneven ring: eleven each give the busiest of a hundred hosts twice the
+// mean, give or take a half. See [Stats] for what a ring really gives.
 //
 // Weights that change with the load move keys each time. Derive them from capacity, and let
 // them be the same for all clients.

@@ -26,10 +26,10 @@ func Example() {
 		fmt.Println(key, nodes[ring.Lookup(h)].ID, fewer[without.Lookup(h)].ID)
 	}
 	// Output:
-	// user:1 cache-b cache-b
-	// user:2 cache-c cache-c
+	// user:1 cache-c cache-c
+	// user:2 cache-b cache-b
 	// user:8 cache-a cache-c
-	// user:21 cache-a cache-b
+	// user:21 cache-b cache-b
 }
 
 // Who is down is passed over, and nothing is built.
@@ -55,9 +55,9 @@ func ExampleMaglev_Candidates() {
 	clear(down)
 	fmt.Println(pick("session-1"))
 	// Output:
-	// b
+	// a
 	// c
-	// b
+	// a
 }
 
 // What weights are in slots.
@@ -99,9 +99,9 @@ func ExampleWalk() {
 		fmt.Println(i)
 	}
 	// Output:
+	// 0
 	// 2
 	// 1
-	// 0
 }
 
 // A client that shares a memcached cache with clients of libketama.

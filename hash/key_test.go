@@ -77,6 +77,36 @@ func TestKeysThatAreNoHashesAreSpread(t *testing.T) {
 	}
 }
 
+// Keys at equal distances, such as every sixteenth number, must not fall in with the steps
+// that the slots of an endpoint are apart, nor stay within an arc.
+func TestKeysAtEqualDistancesAreSpread(t *testing.T) {
+	const n, count = 100, 20_000
+	tables := uint64(12)
+	if raceEnabled {
+		tables = 2 // ten seconds of the same code
+	}
+	distances := []uint64{1, 2, 8, 10, 16, 24, 44, 64, 92, 100, 1000, 3600, 1 << 12, 10_000_000, 1 << 32, 1<<33 - 1, 1 << 45}
+	for _, d := range someKeys(17, 30) {
+		distances = append(distances, d>>30)
+	}
+	for seed := range tables {
+		m := newTestMaglev(t, fleet(n), MaglevConfig{Seed: seed})
+		r := newTestRing(t, fleet(n), RingConfig{Seed: seed, Points: 4000})
+		for _, d := range distances {
+			keys := make([]uint64, count)
+			for i := range keys {
+				keys[i] = (1_000_000 + uint64(i)) * d
+			}
+			// 200 keys each: 5.5 standard deviations are 39 %, and a ring's shares differ by 5 %.
+			for table, lookup := range map[string]func(uint64) int{"maglev": m.Lookup, "ring": r.Lookup} {
+				if least, most := fairness(n, keys, lookup); least < 0.56 || most > 1.44 {
+					t.Errorf("%s with seed %d, multiples of %d: shares from %.3f to %.3f, want 0.56 to 1.44", table, seed, d, least, most)
+				}
+			}
+		}
+	}
+}
+
 // Two tiers of tables: what the first sends to one endpoint is spread by a second with
 // another seed, and would all be sent to one by a second with the same.
 func TestTiersWithDifferentSeedsAreIndependent(t *testing.T) {

@@ -57,10 +57,14 @@ func TestMergedDuplicatesAddTheirWeights(t *testing.T) {
 		!slices.Equal(l.weights, []uint64{weightUnit, 3 * weightUnit}) {
 		t.Errorf("merged: %v, %v, %v", l.ids, l.index, l.weights)
 	}
-	list = []Endpoint{{"big", MaxWeight}, {"big", MaxWeight}, {"big", MaxWeight}}
 	const want = `hash: endpoint 0 ("big"): the merged Weight is above 4.294967296e+09`
-	if _, err := newList(list, 0, true); err == nil || err.Error() != want {
-		t.Errorf("%v, want %q", err, want)
+	for n := 2; n < 10; n++ { // four of them are 2^64
+		if _, err := newList(slices.Repeat([]Endpoint{{"big", MaxWeight}}, n), 0, true); err == nil || err.Error() != want {
+			t.Errorf("%d times the largest weight: %v, want %q", n, err, want)
+		}
+	}
+	if l, err := newList(slices.Repeat([]Endpoint{{"big", MaxWeight / 8}}, 8), 0, true); err != nil || l.weights[0] != MaxWeight*weightUnit {
+		t.Errorf("eight eighths of the largest weight: %v", err)
 	}
 }
 
@@ -108,6 +112,8 @@ func TestFingerprintsAreOfWhatKeysMapTo(t *testing.T) {
 		"ketama":            newTestRing(t, list, RingConfig{Ketama: true}).Fingerprint(),
 		"IDs cut elsewhere": newTestRing(t, []Endpoint{{"ab", 1}, {"c", 1}}, RingConfig{}).Fingerprint(),
 		"IDs cut here":      newTestRing(t, []Endpoint{{"a", 1}, {"bc", 1}}, RingConfig{}).Fingerprint(),
+		"two IDs":           newTestRing(t, []Endpoint{{"a", 1}, {"b", 1}}, RingConfig{}).Fingerprint(),
+		"a weight in an ID": newTestRing(t, []Endpoint{{"a\x00\x00\x00\x40\x00\x00\x00\x00b", 1}}, RingConfig{}).Fingerprint(),
 	} {
 		if other, taken := seen[f]; taken {
 			t.Errorf("%s and %s have the same fingerprint", name, other)
@@ -140,12 +146,18 @@ func TestEndpointsOfOneHashBothStay(t *testing.T) {
 	if counts != [3]int{84, 84, 83} {
 		t.Errorf("slots are %v, want a third each", counts)
 	}
-	same := &Ring{list: l, counts: []uint32{5, 5, 5}, config: RingConfig{Points: 5}, factor: golden}
+	same := &Ring{list: l, counts: []uint32{5, 5, 5}, config: RingConfig{Points: 5}}
 	same.build()
 	for _, key := range someKeys(15, 100) {
 		c := same.AppendN(nil, key, 3)
 		if len(c) != 3 || same.Lookup(key) == 1 {
 			t.Fatalf("key %d has candidates %v, want all three and never the second of equals first", key, c)
 		}
+	}
+	l.points[2] = l.points[0]
+	one := &Ring{list: l, counts: []uint32{1, 1, 1}, config: RingConfig{Points: 1}}
+	one.build()
+	if s := one.Stats(); s.MinShare != 0 || s.MaxShare != 3 {
+		t.Errorf("all points at one place: stats are %+v, want everything with the first", s)
 	}
 }

@@ -17,9 +17,9 @@ const (
 // MaglevConfig says how a [Maglev] is built. The zero value has the documented defaults.
 type MaglevConfig struct {
 	// Size is the number of slots of the table, a prime of 251 to 5,000,011; 0 means 65,537.
-	// It bounds the number of endpoints. A hundred slots an endpoint hold every share within
-	// 1 % of what the weights say; ten times the slots move a quarter to a half of the keys
-	// that need not have moved.
+	// It bounds the number of endpoints. A hundred slots for the lightest one hold every
+	// share within 1 % of what the weights say; ten times the slots move a quarter to a half
+	// of the keys that need not have moved.
 	Size int
 	// Seed makes the table another one. Two tiers that hash the same keys must differ in it:
 	// otherwise the second tier sees only the keys that the first sent there, and leaves
@@ -68,14 +68,16 @@ func isPrime(n int) bool {
 }
 
 // Maglev is a table of slots, each owned by an endpoint; a key's hash points to a slot. A
-// lookup is one multiplication and one load, whatever the number of endpoints, and every
-// endpoint owns the number of slots that its weight asks for, to less than one slot.
+// lookup is two multiplications and one load, whatever the number of endpoints, and every
+// endpoint owns the number of slots that its weight asks for, to less than one slot. Those
+// that it asks less than one for get one, which the others give up in proportion.
 //
 // When endpoints come, go or change weight, a few keys move between endpoints that did not
 // change: with 100 endpoints and the default size about 0.6 % of all keys, beside the 1 %
-// that must move. A walk past an owner that is down goes to an endpoint drawn by the key,
-// which need not be the one that gets the key when the owner is removed for good, so a key
-// may move twice. Where that hurts, use [Ring] or rendezvous hashing.
+// that must move; with 400 it is 1 %, which is the most. A walk past an owner that is down
+// goes to an endpoint drawn by the key, which need not be the one that gets the key when the
+// owner is removed for good, so a key may move twice. Where that hurts, use [Ring] or
+// rendezvous hashing.
 //
 // Only the ratios of the weights matter. The table follows from the IDs, the weights and
 // the config alone: not from the order of the list, the process or the machine.
@@ -154,9 +156,9 @@ func newMaglev(l *list, c MaglevConfig) *Maglev {
 // Lookup returns the owner of a key's hash, as an index into the slice that the table was
 // built from; -1 from an empty table only. Any 64 bits will do for the hash, consecutive
 // numbers included; [Sum] makes them from text.
-func (m *Maglev) Lookup(key uint64) int { return m.owner(spread(key, m.keySeed)) }
+func (m *Maglev) Lookup(key uint64) int { return m.owner(scatter(spread(key, m.keySeed))) }
 
-// owner returns the owner of a hash that is already spread.
+// owner returns the owner of a hash that is already scattered.
 func (m *Maglev) owner(h uint64) int {
 	// The high half of the product scales the hash to the size without a division.
 	slot, _ := bits.Mul64(h, m.size)
@@ -182,12 +184,12 @@ func (m *Maglev) next(s *walkState) int {
 		return -1
 	}
 	if s.count == 0 {
-		s.score = spread(s.key, m.keySeed)
+		s.score = scatter(spread(s.key, m.keySeed))
 		i := m.owner(s.score)
 		s.add(uint32(i))
 		return i
 	}
-	for s.swept == 0 && s.at < maglevDraws && s.count < walkFew && int(s.count) < len(m.list.ids) {
+	for s.at < maglevDraws && s.count < walkFew && int(s.count) < len(m.list.ids) {
 		s.at++
 		s.score = mix64(s.score + golden)
 		if i := m.owner(s.score); !s.seen(uint32(i)) {
@@ -202,9 +204,9 @@ func (m *Maglev) next(s *walkState) int {
 func (m *Maglev) Walk(key uint64) Walk { return Walk{maglev: m, state: walkState{key: key}} }
 
 // Candidates returns the candidates of a key's hash, as indices: the owner, then up to
-// seven others drawn by the key from the table, so by weight, then the rest from a place
-// that the key decides. Each endpoint with a positive weight comes once. It does not
-// allocate when ranged over at once.
+// seven others drawn by the key from the table, so by weight, then the rest in an order that
+// the key decides and weights do not. Each endpoint with a positive weight comes once. It
+// does not allocate when ranged over at once.
 func (m *Maglev) Candidates(key uint64) iter.Seq[int] {
 	return func(yield func(int) bool) { m.each(key, yield) }
 }

@@ -35,7 +35,7 @@ func TestMaglevMovesFewKeysBetweenEndpointsThatStay(t *testing.T) {
 		n, size int
 		bar     float64
 	}{
-		{10, DefaultMaglevSize, 0.004}, {100, DefaultMaglevSize, 0.006}, {1000, DefaultMaglevSize, 0.008},
+		{10, DefaultMaglevSize, 0.004}, {100, DefaultMaglevSize, 0.006}, {400, DefaultMaglevSize, 0.0105}, {1000, DefaultMaglevSize, 0.008},
 		{100, 655_373, 0.0016},
 	} {
 		if raceEnabled && c.size > DefaultMaglevSize {
@@ -233,15 +233,18 @@ func TestMaglevOfAHundredBackendsMovesAsPublished(t *testing.T) {
 // given a smallest size for all: with 1,024 points, ten endpoints have 103 each and nine 114.
 func TestARingSizedByTheNumberOfEndpointsMovesEverybodysKeys(t *testing.T) {
 	list, less := fleet(10), fleet(9)
-	keys := someKeys(23, 50_000)
-	sized := func(list []Endpoint) *Ring {
-		return newTestRing(t, list, RingConfig{Points: (1024 + len(list) - 1) / len(list)})
+	keys := someKeys(23, 5000)
+	moved := 0
+	const rings = 40
+	for seed := range uint64(rings) {
+		sized := func(list []Endpoint) *Ring {
+			return newTestRing(t, list, RingConfig{Points: (1024 + len(list) - 1) / len(list), Seed: seed})
+		}
+		needed, extra := moves(keys, list, less, sized(list).Lookup, sized(less).Lookup)
+		moved += needed + extra
 	}
-	ten, nine := sized(list), sized(less)
-	needed, extra := moves(keys, list, less, ten.Lookup, nine.Lookup)
-	share := float64(extra) / float64(len(keys))
-	t.Logf("%d of %d keys have to move, %.1f %% need not and do", needed, len(keys), 100*share)
-	if share < 0.03 {
-		t.Errorf("%.4f of the keys move that need not: the warning in the package's documentation is out of date", share)
+	// One ring moves 17 % with a standard deviation of 1.2 points, the mean of forty 0.2.
+	if share := float64(moved) / float64(rings*len(keys)); share < 0.16 || share > 0.18 {
+		t.Errorf("%.4f of the keys move: the package's documentation says 17 %%", share)
 	}
 }

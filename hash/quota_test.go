@@ -158,3 +158,21 @@ func TestBoundedSumKeepsRatios(t *testing.T) {
 		}
 	}
 }
+
+// Beside thousands of the largest weight, the smallest is below the unit that sums are kept in.
+func TestTheSmallestWeightBesideManyOfTheLargestHasASlot(t *testing.T) {
+	list := append(weighted(1<<12, MaxWeight), Endpoint{ID: "light", Weight: MinWeight})
+	m := newTestMaglev(t, list, MaglevConfig{})
+	if q := m.quotas[len(m.quotas)-1]; q != 1 {
+		t.Errorf("the light one has %d slots, want 1", q)
+	}
+	owned := 0
+	for _, i := range m.slots16 {
+		if int(i) == 1<<12 {
+			owned++
+		}
+	}
+	if owned != 1 {
+		t.Errorf("the light one owns %d slots, want 1", owned)
+	}
+}

@@ -5,11 +5,13 @@ import (
 	"math/bits"
 )
 
-// exactSteps is how many candidates after the owner follow the order of ranks.
-const exactSteps = 8 * walkFew
+// exactSteps is how many candidates after the owner follow the order of ranks: the second one,
+// and eight times as many as one pass finds.
+const exactSteps = 1 + 8*walkFew
 
-// step implements stepper. After the owner, candidates are found eight at a time, by one
-// pass over all points: few holds their positions, and at the last one that was given out.
+// step implements stepper. The second candidate takes a pass over all points, since most walks
+// end there; after it one pass finds eight. few holds their positions, and at the last one
+// that was given out.
 // After exactSteps of them the order matters to nobody any more, and each further one is the
 // next in the list that ranks behind all of those: then few[0] is the last of them, and
 // few[1] how many positions were looked at since.
@@ -21,10 +23,13 @@ func (t *Rendezvous) step(s walkState) (walkState, int) {
 		s.at = uint32(t.owner(t.mixKey(s.key)))
 	case s.count > exactSteps:
 		return t.stepOn(s)
+	case s.count == 1:
+		t.refill(&s, 1)
+		s.at = s.few[0]
 	default:
-		at := (s.count - 1) % walkFew
+		at := (s.count - 2) % walkFew
 		if at == 0 {
-			t.refill(&s)
+			t.refill(&s, walkFew)
 		}
 		s.at = s.few[at]
 		if s.count == exactSteps {
@@ -35,22 +40,22 @@ func (t *Rendezvous) step(s walkState) (walkState, int) {
 	return s, int(t.list.index[s.at])
 }
 
-// refill finds the candidates that come after position s.at, up to walkFew of them.
-func (t *Rendezvous) refill(s *walkState) {
+// refill finds the candidates that come after position s.at, at most some of them.
+func (t *Rendezvous) refill(s *walkState, most int) {
 	h := t.mixKey(s.key)
 	last := t.rankAt(h, int32(s.at))
 	var best [walkFew]rank
 	n := 0
 	for _, g := range t.groups {
-		limit := t.limit(&best, n, g.heaviest)
+		limit := t.limit(best[:most], n, g.heaviest)
 		for k, p := range t.points[g.from:g.to] {
 			sc := score(h, p)
 			if sc > limit {
 				continue
 			}
 			if r := t.rank(int(g.from)+k, sc); last.before(&r) {
-				n = insert(&best, n, &r)
-				limit = t.limit(&best, n, g.heaviest)
+				n = insert(best[:most], n, &r)
+				limit = t.limit(best[:most], n, g.heaviest)
 			}
 		}
 	}
@@ -60,20 +65,20 @@ func (t *Rendezvous) refill(s *walkState) {
 }
 
 // limit returns the greatest score with which an endpoint of weight w may be among the best.
-func (t *Rendezvous) limit(best *[walkFew]rank, n int, w uint64) uint64 {
+func (t *Rendezvous) limit(best []rank, n int, w uint64) uint64 {
 	switch {
-	case n < walkFew:
+	case n < len(best):
 		return math.MaxUint64
 	case t.place == nil:
-		return best[walkFew-1].score
+		return best[n-1].score
 	}
-	return best[walkFew-1].limit(w)
+	return best[n-1].limit(w)
 }
 
 // insert puts r among the best, of which there are n, and returns how many there are now.
-func insert(best *[walkFew]rank, n int, r *rank) int {
+func insert(best []rank, n int, r *rank) int {
 	at := n
-	if n < walkFew {
+	if n < len(best) {
 		n++
 	} else if at--; !r.before(&best[at]) {
 		return n

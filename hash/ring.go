@@ -23,9 +23,9 @@ type RingConfig struct {
 	// of the others in place. The shares of endpoints with p points each differ by
 	// 1/√p of the mean (one standard deviation): 160 points 8 %, 1,000 points 3 %.
 	Points int
-	// MaxPoints is the largest number of points of the whole ring, at 11 to 14 bytes each.
-	// A list that needs more is refused: a ring that were thinned out would move keys of
-	// everybody. 0 means 8,388,608, others are 1 to 134,217,728.
+	// MaxPoints is the largest number of points of the whole ring, at 11 to 14 bytes each, and
+	// 40 an endpoint. A list that needs more is refused: a ring that were thinned out would
+	// move keys of everybody. 0 means 8,388,608, others are 1 to 134,217,728.
 	MaxPoints int
 	// Ketama puts the points where libketama, libmemcached and spymemcached do, for clients
 	// that share a cache with those: see [KetamaSum], which then makes the keys. Points must
@@ -84,7 +84,6 @@ func (c RingConfig) Validate() error {
 type Ring struct {
 	circle  circle
 	keySeed uint64
-	factor  uint64 // what spreads keys: golden, or 1 for a ketama ring, whose keys are hashes
 
 	config RingConfig
 	list   *list
@@ -94,8 +93,8 @@ type Ring struct {
 // NewRing builds a ring for the endpoints. It reports every problem of the config and the
 // list, joined: besides those of [Endpoint], more points than MaxPoints. It returns
 // [ErrEmpty] if no endpoint has a positive weight. The slice is neither changed nor kept.
-// Building takes time in proportion
-// to the points, tens of nanoseconds each, and 12 to 14 bytes more a point meanwhile.
+// Building takes time in proportion to the points, tens of nanoseconds each, and 11 to 14
+// bytes more a point meanwhile.
 func NewRing(endpoints []Endpoint, c RingConfig) (*Ring, error) {
 	r, err := planRing(endpoints, c)
 	if err != nil {
@@ -113,10 +112,7 @@ func planRing(endpoints []Endpoint, c RingConfig) (*Ring, error) {
 	if configErr != nil || err != nil {
 		return nil, errors.Join(configErr, err)
 	}
-	r := &Ring{keySeed: l.keySeed, factor: golden, config: c, list: l, counts: make([]uint32, len(l.ids))}
-	if c.Ketama {
-		r.factor = 1
-	}
+	r := &Ring{keySeed: l.keySeed, config: c, list: l, counts: make([]uint32, len(l.ids))}
 	sum := uint64(0)
 	for i, w := range l.weights {
 		n := pointCount(w, c)
@@ -172,8 +168,15 @@ func (r *Ring) appendPoints(dst []uint64, position int, from, to uint32) []uint6
 	return dst
 }
 
-// place returns where a key is on the circle.
-func (r *Ring) place(key uint64) uint64 { return (key ^ r.keySeed) * r.factor }
+// place returns where a key is on the circle. Keys of a ketama ring are places already. Others
+// are mixed, and not only spread: of keys with a distance that is close to a multiple of
+// 2^64/golden some arc would get three times its share.
+func (r *Ring) place(key uint64) uint64 {
+	if r.config.Ketama {
+		return key
+	}
+	return mix64(key ^ r.keySeed)
+}
 
 // Lookup returns the owner of a key's hash, as an index into the slice that the ring was
 // built from; -1 from an empty ring only. Any 64 bits will do for the hash, consecutive
@@ -199,7 +202,7 @@ func (r *Ring) next(s *walkState) int {
 	if s.count == 0 {
 		s.at = uint32(c.find(r.place(s.key)))
 	}
-	for s.swept == 0 && s.count < walkFew && s.score < ringScan && int(s.count) < len(r.counts) {
+	for s.count < walkFew && s.score < ringScan && int(s.count) < len(r.counts) {
 		if s.at >= c.count() {
 			s.at -= c.count()
 		}
@@ -218,9 +221,9 @@ func (r *Ring) next(s *walkState) int {
 func (r *Ring) Walk(key uint64) Walk { return Walk{ring: r, state: walkState{key: key}} }
 
 // Candidates returns the candidates of a key's hash, as indices: the owner, then clockwise
-// the next ones, up to eight, then the rest from a place that the key decides. Each
-// endpoint with a positive weight comes once. It does not allocate when ranged over at
-// once. Where the next owner is more than 4,096 points away, because one weight outdoes
+// the next ones, up to eight, then the rest in an order that the key decides and weights do
+// not. Each endpoint with a positive weight comes once. It does not allocate when ranged
+// over at once. Where the next owner is more than 4,096 points away, because one weight outdoes
 // all others, the list takes over earlier.
 func (r *Ring) Candidates(key uint64) iter.Seq[int] {
 	return func(yield func(int) bool) { r.each(key, yield) }

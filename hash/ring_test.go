@@ -36,7 +36,7 @@ func newNaiveRing(list []Endpoint, perUnit int, seed uint64) naiveRing {
 
 // candidates returns the IDs clockwise from a key.
 func (r naiveRing) candidates(key, seed uint64) []string {
-	place := spread(key, mix64(seed)) >> 24
+	place := mix64(key^mix64(seed)) >> 24
 	start := sort.Search(len(r), func(i int) bool { return r[i].place >= place })
 	var ids []string
 	for k := range r {
@@ -75,17 +75,29 @@ func TestRingIsThatOfASortedListOfPoints(t *testing.T) {
 	}
 }
 
+// unmix64 is the inverse of mix64.
+func unmix64(x uint64) uint64 {
+	x = (x ^ x>>31 ^ x>>62) * inverse64(0x94d049bb133111eb)
+	x = (x ^ x>>27 ^ x>>54) * inverse64(0xbf58476d1ce4e5b9)
+	return x ^ x>>30 ^ x>>60
+}
+
+// inverse64 is the inverse of an odd number modulo 2^64, by Newton's iteration.
+func inverse64(x uint64) uint64 {
+	inverse := uint64(1)
+	for range 6 {
+		inverse *= 2 - x*inverse
+	}
+	return inverse
+}
+
 // A key exactly at a point belongs to it, one behind the last to the first.
 func TestRingAtAndBetweenPoints(t *testing.T) {
 	ring := newTestRing(t, fleet(5), RingConfig{Points: 3})
-	inverse := uint64(1) // of golden modulo 2^64, by Newton's iteration
-	for range 6 {
-		inverse *= 2 - golden*inverse
-	}
 	n := int(ring.circle.count())
 	for i, p := range ring.circle.points[:n] {
 		place := p &^ ownerMask
-		owner := func(place uint64) int { return ring.Lookup(place * inverse) }
+		owner := func(place uint64) int { return ring.Lookup(unmix64(place)) }
 		index := func(i int) int { return int(ring.list.index[ring.circle.points[i%n]&ownerMask]) }
 		if got, want := owner(place), index(i); got != want {
 			t.Errorf("at point %d the owner is %d, want %d", i, got, want)
@@ -170,6 +182,18 @@ func TestRingSharesSpreadByTheRootOfThePoints(t *testing.T) {
 		if sd < want/1.3 || sd > want*1.3 { // the estimate of 100 shares is good to 7 %, one σ
 			t.Errorf("%d points: the shares spread by %.4f, want about %.4f", points, sd, want)
 		}
+	}
+}
+
+// What the package's documentation warns of.
+func TestElevenPointsEachMakeTheBusiestTwiceAsBusy(t *testing.T) {
+	mean := 0.0
+	const rings = 100
+	for seed := range uint64(rings) {
+		mean += newTestRing(t, fleet(100), RingConfig{Points: 11, Seed: seed}).Stats().MaxShare / rings
+	}
+	if mean < 1.8 || mean > 2.1 {
+		t.Errorf("the busiest of a hundred has %.2f times its share, want about twice", mean)
 	}
 }
 

@@ -3,9 +3,10 @@ package hash
 import "slices"
 
 // Update returns a ring for another list with the same config: the receiver if the result
-// would be the same, indices included. It costs one pass over the points, about a
-// quarter of a build, when few of them change, and gives what [NewRing] would, point for point. On an
-// error, one of those of [NewRing], the receiver comes back with it, as good as before.
+// would be the same, indices included. It costs one pass over the points, a quarter
+// to a third of a build, when few of them change, and gives what [NewRing] would, point for
+// point. On an error, one of those of [NewRing], the receiver comes back with it, as good as
+// before.
 func (r *Ring) Update(endpoints []Endpoint) (*Ring, error) {
 	next, err := planRing(endpoints, r.config)
 	if err != nil {

@@ -78,18 +78,21 @@ func (s *walkState) add(index uint32) {
 	}
 }
 
-// sweep is the end of a walk: everybody who is not among the first few, in the order of the
-// IDs from a place that the key decides, so that the keys of one dead endpoint do not all
-// fall to the same neighbour.
+// sweep is the end of a walk: everybody who is not among the first few, from a place and by
+// steps that the key decides. Steps of one would send the keys of a whole zone that is down,
+// whose IDs are neighbours, to the first of the next zone. An odd step modulo a power of two
+// passes all places; fewer than half of them are behind the end of the list.
 func (l *list) sweep(s *walkState) int {
 	n := uint32(len(l.index))
-	start, _ := bits.Mul64(mix64(s.key^l.keySeed), uint64(n))
-	for s.swept < n {
-		p := uint64(s.swept) + start
-		if p >= uint64(n) {
-			p -= uint64(n)
-		}
+	mask := uint32(1)<<bits.Len32(n-1) - 1
+	h := mix64(s.key ^ l.keySeed)
+	start, step := uint32(h), uint32(h>>32)|1
+	for s.swept <= mask {
+		p := (start + s.swept*step) & mask
 		s.swept++
+		if p >= n {
+			continue
+		}
 		if i := l.index[p]; !s.seen(uint32(i)) {
 			return int(i)
 		}

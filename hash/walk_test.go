@@ -116,23 +116,69 @@ func TestTheKeysOfOneDeadEndpointSpreadOverAllOthers(t *testing.T) {
 	})
 }
 
-// With everybody but two down, those two share the load, whatever the order of their IDs.
+// With everybody but two down, those two share the load, whatever the order of their IDs and
+// whatever the keys.
 func TestTheEndOfAWalkSpreadsToo(t *testing.T) {
 	list := fleet(100)
+	consecutive := make([]uint64, 2000)
+	for i := range consecutive {
+		consecutive[i] = uint64(i)
+	}
 	eachTable(t, list, func(t *testing.T, name string, table keyTable) {
-		counts := [2]int{}
-		for _, key := range someKeys(13, 2000) {
-			for i := range table.Candidates(key) {
-				if i == 20 || i == 70 {
-					counts[i/50]++
-					break
+		for kind, keys := range map[string][]uint64{"hashes": someKeys(13, 2000), "consecutive": consecutive} {
+			counts := [2]int{}
+			for _, key := range keys {
+				for i := range table.Candidates(key) {
+					if i == 20 || i == 70 {
+						counts[i/50]++
+						break
+					}
 				}
 			}
-		}
-		if counts[0] < 850 || counts[1] < 850 { // five standard deviations below 1000
-			t.Errorf("%s: the last two get %v of 2000 keys, want about half each", name, counts)
+			if counts[0] < 850 || counts[1] < 850 { // seven standard deviations below 1000
+				t.Errorf("%s, %s: the last two get %v of 2000 keys, want about half each", name, kind, counts)
+			}
 		}
 	})
+}
+
+// A zone's endpoints often have IDs that are neighbours. When all zones but one are down, that
+// one's endpoints share the load, and none gets what is meant for the others.
+func TestAnOutageOfNeighboursSpreads(t *testing.T) {
+	for _, c := range []struct{ n, from, to int }{{100, 45, 55}, {100, 90, 100}, {300, 0, 30}, {129, 100, 128}} {
+		eachTable(t, fleet(c.n), func(t *testing.T, name string, table keyTable) {
+			up := c.to - c.from
+			counts := make([]int, up)
+			const keys = 20_000
+			for _, key := range someKeys(19, keys) {
+				for i := range table.Candidates(key) {
+					if c.from <= i && i < c.to {
+						counts[i-c.from]++
+						break
+					}
+				}
+			}
+			for k, n := range counts {
+				// Rings are uneven by themselves.
+				if share := float64(n) / keys * float64(up); share < 0.6 || share > 1.5 {
+					t.Errorf("%s, %d to %d are up: number %d has %.2f times the mean, want 0.6 to 1.5", name, c.from, c.to, c.from+k, share)
+				}
+			}
+		})
+	}
+}
+
+// A ring of which one endpoint has nearly all points is not searched to the end.
+func TestAWalkLooksAtABoundedNumberOfPoints(t *testing.T) {
+	ring := newTestRing(t, append(fleet(12), Endpoint{ID: "heavy", Weight: 10_000}), RingConfig{})
+	for _, key := range someKeys(18, 200) {
+		s := walkState{key: key}
+		for ring.next(&s) >= 0 {
+		}
+		if s.score > ringScan {
+			t.Fatalf("key %d: a walk looked at %d points, want at most %d", key, s.score, ringScan)
+		}
+	}
 }
 
 // A table is on the path of every request: an allocation there would be paid by each.

@@ -80,7 +80,8 @@ func headerOf(req *http.Request, name string) string {
 }
 
 // cookieOf returns the value of the first cookie with that name that is not empty, without
-// its quotes. net/http has the same, for the cost of all cookies.
+// its quotes. net/http has the same, for the cost of all cookies, but for values with bytes
+// that it would not send: those are keys too.
 func cookieOf(lines []string, name string) string {
 	for _, line := range lines {
 		for part := range strings.SplitSeq(line, ";") {

@@ -45,7 +45,7 @@ func TestHashPoliciesWithWrongSettingsAreRefused(t *testing.T) {
 
 // A seed survives readers that know no numbers but doubles.
 func TestSeedsOf64BitsSurvive(t *testing.T) {
-	for _, seed := range []uint64{0, 1, 1 << 53, 1<<53 + 1, math.MaxUint64} {
+	for _, seed := range []uint64{0, 1, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxUint64} {
 		want := evenkeel.Config{Policy: picker.Hash{Seed: seed}}
 		text, err := Marshal(want)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestSeedsOf64BitsSurvive(t *testing.T) {
 			t.Errorf("%s is %#v, %v, want %#v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{`-1`, `1.5`, `18446744073709551615`, `"18446744073709551616"`, `"-1"`, `"x"`, `true`, `[]`} {
+	for _, text := range []string{`-1`, `1.5`, `9007199254740992`, `9007199254740993`, `9007199254740991.9`, `1e16`, `18446744073709551615`, `"18446744073709551616"`, `"-1"`, `"x"`, `true`, `[]`} {
 		_, _, err := Parse([]byte(`{"policy": {"maglev": {"seed": ` + text + `}}}`))
 		if err == nil || !strings.Contains(err.Error(), "policy.maglev.seed is ") {
 			t.Errorf("the seed %s: %v", text, err)
