@@ -65,8 +65,8 @@ var elsewhere = map[string]struct {
 	"iwrr-511":              {why: "interleaved WRR, which bursts: smooth WRR and EDF are what we have instead"},
 	"servicetalk-*":         {why: "ServiceTalk's own formula"},
 	"c3-score":              {why: "C3's own formula"},
-	"orca-*":                {why: "load reports are not built yet"},
-	"slow-start-*":          {why: "slow start is not built yet"},
+	"orca-*":                {why: "load reports are tested in package orca"},
+	"slow-start-*":          {why: "slow start is tested in package outlier"},
 	"p2c-rank-replacement*": {why: "draws with replacement, which we do not do"},
 	"cold-flood-bound":      {why: "what a cold endpoint of lowest cost leads to, which ours is not"},
 }
