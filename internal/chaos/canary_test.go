@@ -1,0 +1,35 @@
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// A canary is a client of one server that nothing ever happens to, without any balancing. When its
+// requests take long it is the machine that stood still, and what others saw then says nothing.
+const (
+	canaryRate = 60
+	// canaryWait is how much longer than work a request may take.
+	canaryWait = 100 * time.Millisecond
+	// mostStuck is how many of them may take longer before or during a trouble: clients learn from
+	// what they saw before.
+	mostStuck = 0.05
+)
+
+func newCanary(t *testing.T, s *server) *client {
+	t.Helper()
+	tr := &http.Transport{MaxIdleConnsPerHost: canaryRate}
+	t.Cleanup(tr.CloseIdleConnections)
+	user := &http.Client{Transport: tr}
+	call := func(ctx context.Context) (addr, failure string) { return s.http, get(ctx, user, "http://"+s.http+"/") }
+	return &client{adapter: "http", contender: contender{name: "canary"}, call: call}
+}
+
+// stuck are a canary's requests that show that the machine stood still.
+func (s samples) stuck() samples {
+	return s.that(func(x sample) bool { return x.failure != "" || x.end-x.start > leastWork+moreWork+canaryWait })
+}
