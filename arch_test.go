@@ -27,10 +27,14 @@ var importArrows = map[string][]string{
 	"picker":          {"ewma", "hash"},
 	"subset":          {},
 	"outlier":         {"picker"},
+	"orca":            {},
+	"orca/orcagrpc":   {"orca"},
+	"orca/orcahttp":   {"orca"},
 	"internal/limit":  {},
 	"internal/health": {},
-	".":               {"picker", "ewma"},
-	"internal/config": {".", "picker", "ewma"},
+	"internal/chaos":  {},
+	".":               {"picker", "ewma", "subset"},
+	"internal/config": {".", "picker", "ewma", "subset"},
 
 	// Adapters differ in transport only and never import each other.
 	"grpcbalancer": {".", "picker", "hash", "internal/config"},

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // benchSizes are the lengths of the measured lists.
@@ -93,6 +94,33 @@ func BenchmarkPoolParallel(b *testing.B) {
 						k.Done(evenkeel.Result{Outcome: evenkeel.Success})
 					}
 				})
+			})
+		}
+	}
+}
+
+// BenchmarkUpdate measures a list with one endpoint more or less.
+func BenchmarkUpdate(b *testing.B) {
+	for _, tc := range []struct {
+		name   string
+		subset *subset.Config
+	}{
+		{"none", nil},
+		{"rendezvous", &subset.Config{}},
+		{"deal", &subset.Config{ClientIndex: subset.IndexOf(3)}},
+	} {
+		for _, n := range []int{1000, 10_000} {
+			b.Run(fmt.Sprintf("subset=%s/n=%d", tc.name, n), func(b *testing.B) {
+				p := newPool(b, evenkeel.Config{Subset: tc.subset}, n)
+				lists := [2][]evenkeel.Member[int]{members(n - 1), members(n)}
+				now := origin
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					now = now.Add(time.Second)
+					if err := p.UpdateAt(now, lists[i%2]); err != nil {
+						b.Fatal(err)
+					}
+				}
 			})
 		}
 	}

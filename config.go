@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/picker"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // The words of package picker that a Pool's user needs.
@@ -54,9 +55,19 @@ type Config struct {
 	// request without a key is sent as the policy says. nil means the request's context,
 	// []Key{{Context: true}}; at most 16. A Pool does not look at it: [Request] has the key.
 	Keys []Key
+
+	// Subset makes the pool use a part of the endpoints, this client's; see package subset
+	// for when that pays. nil means all of them. The part depends on the IDs of the list, and
+	// on weights only with Aperture. While fewer than its MinAvailable are available, others
+	// are added: a member is missed when it has not been Ready for half a second, or for three
+	// seconds if it was selected that short a time ago and has to be connected to first; one
+	// that is drained, at once. Its LoadPerEndpoint is in requests a second: unlike requests
+	// in flight, they do not grow when endpoints get slow.
+	Subset *subset.Config
 }
 
-// Validate reports every problem of the configuration, joined; nil if there is none.
+// Validate reports every problem of the configuration, joined; nil if there is none. It
+// does not look up where a subset's index comes from: a pool does, when it gets it.
 func (c Config) Validate() error {
 	var problems []error
 	switch v := reflect.ValueOf(c.Policy); {
@@ -67,13 +78,30 @@ func (c Config) Validate() error {
 		problems = append(problems, c.Policy.Validate())
 	}
 	problems = append(problems, validateKeys(c.Keys)...)
+	if c.Subset != nil {
+		problems = append(problems, c.Subset.Validate())
+	}
 	return errors.Join(problems...)
 }
 
 // equal reports whether c is known to be the same as d. A policy of the caller's own may
 // hold what cannot be compared.
 func (c Config) equal(d Config) bool {
-	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy && slices.Equal(c.Keys, d.Keys)
+	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy &&
+		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset)
+}
+
+func sameSubset(a, b *subset.Config) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// owned returns a copy whose subset the caller cannot change.
+func (c Config) owned() Config {
+	if c.Subset != nil {
+		own := *c.Subset
+		c.Subset = &own
+	}
+	return c
 }
 
 func (c Config) policy() Policy {

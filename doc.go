@@ -26,6 +26,10 @@
 // Policies that hash send equal keys to the same endpoint. The adapters find a request's key
 // by [Config].Keys; a Pool is told: Request{Key: hash.Sum(key), HasKey: true}.
 //
+// With [Config].Subset the pool has a part of a large fleet for its members, chosen by package
+// subset. [Pool.Selected] says which, to whoever keeps connections; connect to these alone, and
+// look again after each Update, SetConfig and Sweep whether [Pool.Generation] has changed.
+//
 // Pick and Done take no lock, allocate nothing, and cost the same for ten endpoints
 // and for ten thousand. The package starts no goroutine and no timer: call
 // [Pool.Sweep] about once a second (a pick does it if nobody did).

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/picker"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // The errors of a pick that finds nobody. They come at once: waiting is the
@@ -30,6 +31,10 @@ type Options struct {
 	// Start is the origin of the pool's time; the zero Time means now. Instants
 	// before it count as it.
 	Start time.Time
+	// OnWarning is told what is allowed and may not be what is meant, each text when it
+	// becomes true; see [Stats].Warnings. It is called without locks, by whoever calls the
+	// method that found it. nil means nobody.
+	OnWarning func(text string)
 }
 
 // Member is one endpoint of a pool with the caller's handle for it.
@@ -37,8 +42,9 @@ type Member[T any] struct {
 	Endpoint
 	// Handle is what Pick gives back: a connection, a client, an address.
 	Handle T
-	// NotReady makes the endpoint unavailable until SetState says Ready. It counts only
-	// for an ID that the pool does not have yet; others keep their state.
+	// NotReady makes the endpoint unavailable until SetState says Ready: it has to be
+	// connected to first. It counts only for an ID that the pool does not have yet, and
+	// again when the endpoint leaves the client's subset; others keep their state.
 	NotReady bool
 }
 
@@ -73,6 +79,9 @@ type StateChange struct {
 
 // Pool holds a service's endpoints and chooses among them. Make one with [NewPool].
 //
+// Its members are the endpoints of the list, or with [Config].Subset this client's part of
+// them; see [Pool.Selected].
+//
 // All methods are safe for concurrent use. Pick, and a Pick's methods, take no lock
 // and allocate nothing; the others take the pool's lock and are O(n), to be called
 // when something changes.
@@ -83,26 +92,40 @@ type Pool[T any] struct {
 	sweepDue   atomic.Int64
 	lateSweeps atomic.Uint64
 
-	comparable bool // handles may be compared with ==; set at construction
+	// Set at construction.
+	comparable bool // handles may be compared with ==
+	random     func() uint64
+	onWarning  func(string)
 
 	mu       sync.Mutex
 	closed   bool
 	config   Config
-	changed  int64 // instant of the last new list
+	changed  int64 // instant of the last change of the members
 	registry *picker.Registry
-	members  *picker.Members
-	handles  []T
-	states   []State
-	index    map[string]int
 	picker   picker.Picker
+
+	// All that the last list has.
+	listed []entry[T]
+	index  map[string]int // by ID
+
+	// What of it is used.
+	selector   *subset.Selector // nil: all
+	identity   uint64           // of this client, where the configuration gives it none; 0 until needed
+	chosen     []int            // of listed, in ascending order; nil: all
+	members    *picker.Members  // those chosen, in that order
+	handles    []T              // of members
+	generation uint64
+	offered    offered
+	warnings   []string
 }
 
 // view is what a pick sees: one immutable value, so that an index can never meet
 // another list's handles.
 type view[T any] struct {
-	snapshot *picker.Snapshot
-	handles  []T
-	closed   bool
+	snapshot   *picker.Snapshot
+	handles    []T
+	generation uint64
+	closed     bool
 }
 
 // NewPool returns a pool without endpoints. The error says what is wrong with c.
@@ -110,7 +133,7 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Pool[T]{start: o.Start, registry: picker.NewRegistry(o.Rand), config: c}
+	p := &Pool[T]{start: o.Start, registry: picker.NewRegistry(o.Rand), config: c.owned(), random: o.Rand, onWarning: o.OnWarning}
 	if kind := reflect.TypeFor[T]().Kind(); kind != reflect.Interface {
 		p.comparable = reflect.TypeFor[T]().Comparable() && kind != reflect.Struct && kind != reflect.Array
 	}
@@ -118,9 +141,14 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 		p.start = time.Now()
 	}
 	p.sweepDue.Store(int64(sweepEvery + sweepGrace))
+	var err error
+	if p.selector, err = p.newSelector(c.Subset); err != nil {
+		return nil, err
+	}
 	p.registry.Learn(c.policy().Needs())
 	p.members, _ = p.registry.Members(nil, 0) // an empty list is valid
 	p.rebuild()
+	p.tell(p.newWarnings())
 	return p, nil
 }
 
@@ -139,76 +167,32 @@ func (p *Pool[T]) Update(members []Member[T]) error { return p.UpdateAt(time.Now
 
 // UpdateAt is Update at instant t.
 func (p *Pool[T]) UpdateAt(t time.Time, members []Member[T]) error {
-	list := make([]Endpoint, len(members))
-	for i, m := range members {
-		list[i] = m.Endpoint
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return ErrClosed
-	}
-	if p.same(list, members) {
-		return nil
-	}
-	now := p.instant(t)
-	built, err := p.registry.Members(list, now)
-	if err != nil {
-		return err
-	}
-	if now > p.sweepDue.Load() { // lists that come and go leave records behind
-		p.sweep(now)
-	}
-	p.changed = now
-	handles := make([]T, len(members))
-	states := make([]State, len(members))
-	index := make(map[string]int, len(members))
-	for i, m := range members {
-		handles[i] = m.Handle
-		index[m.ID] = i
-		if old, ok := p.index[m.ID]; ok {
-			states[i] = p.states[old]
-		} else if m.NotReady {
-			states[i] = NotReady
-		}
-	}
-	p.members, p.handles, p.states, p.index = built, handles, states, index
-	p.rebuild()
-	return nil
-}
-
-// same reports whether the list is the one in force, handles included, so that there is
-// nothing to do. mu is held.
-func (p *Pool[T]) same(list []Endpoint, members []Member[T]) bool {
-	if !p.comparable || len(list) != p.members.Len() {
-		return false
-	}
-	for i, e := range list {
-		if e != p.members.Endpoint(i) || any(members[i].Handle) != any(p.handles[i]) {
-			return false
-		}
-	}
-	return true
+	return p.replace(t, nil, given(members))
 }
 
 // SetConfig changes how the pool balances. Endpoints, states and all that was learnt
 // stay. On an error, which names every problem, the previous configuration stays.
-func (p *Pool[T]) SetConfig(c Config) error {
-	if err := c.Validate(); err != nil {
-		return err
+func (p *Pool[T]) SetConfig(c Config) error { return p.SetConfigAt(time.Now(), c) }
+
+// SetConfigAt is SetConfig at instant t.
+func (p *Pool[T]) SetConfigAt(t time.Time, c Config) error { return p.replace(t, &c, nil) }
+
+// Replace is SetConfig and Update at once: both or, on an error, neither.
+func (p *Pool[T]) Replace(c Config, members []Member[T]) error {
+	return p.ReplaceAt(time.Now(), c, members)
+}
+
+// ReplaceAt is Replace at instant t.
+func (p *Pool[T]) ReplaceAt(t time.Time, c Config, members []Member[T]) error {
+	return p.replace(t, &c, given(members))
+}
+
+// given makes a nil list the empty one that it stands for.
+func given[T any](members []Member[T]) []Member[T] {
+	if members == nil {
+		members = []Member[T]{}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return ErrClosed
-	}
-	if c.equal(p.config) {
-		return nil
-	}
-	p.config = c
-	p.registry.Learn(c.policy().Needs())
-	p.rebuild()
-	return nil
+	return members
 }
 
 // rebuild makes a picker for the current members and publishes. mu is held, or the
@@ -221,33 +205,36 @@ func (p *Pool[T]) rebuild() {
 // publish makes the current members, states and picker what picks see. mu is held.
 func (p *Pool[T]) publish() {
 	var available []int32 // nil means all
-	for i, s := range p.states {
-		if s != Ready && available == nil {
-			available = make([]int32, 0, len(p.states))
+	n := p.members.Len()
+	for i := range n {
+		ready := p.member(i).available()
+		if !ready && available == nil {
+			available = make([]int32, 0, n)
 			for k := range i {
 				available = append(available, int32(k))
 			}
 		}
-		if s == Ready && available != nil {
+		if ready && available != nil {
 			available = append(available, int32(i))
 		}
 	}
 	p.view.Store(&view[T]{
-		snapshot: picker.NewSnapshot(p.members, available, p.config.policy(), p.picker),
-		handles:  p.handles,
-		closed:   p.closed,
+		snapshot:   picker.NewSnapshot(p.members, available, p.config.policy(), p.picker),
+		handles:    p.handles,
+		generation: p.generation,
+		closed:     p.closed,
 	})
 }
 
-// SetState says whether the member with that ID may be picked, from the next pick
-// on. It returns whether there is such a member. Values that are no State count as
-// NotReady.
+// SetState says whether the endpoint with that ID may be picked, from the next pick
+// on. It returns whether the list has it; of one that is not in the client's subset the
+// state is kept for when it comes into it. Values that are no State count as NotReady.
 func (p *Pool[T]) SetState(id string, s State) bool {
 	return p.SetStates([]StateChange{{ID: id, State: s}}) == 1
 }
 
 // SetStates makes several changes visible at once, at the cost of one. It returns how
-// many of the IDs are members.
+// many of the IDs the list has.
 func (p *Pool[T]) SetStates(changes []StateChange) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -258,8 +245,9 @@ func (p *Pool[T]) SetStates(changes []StateChange) int {
 			continue
 		}
 		found++
-		changed = changed || p.states[i] != c.State
-		p.states[i] = c.State
+		e := &p.listed[i]
+		changed = changed || e.member && e.state != c.State
+		e.becomes(c.State)
 	}
 	if changed && !p.closed {
 		p.publish()

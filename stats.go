@@ -1,11 +1,16 @@
 package evenkeel
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Stats is a picture of a pool, for people and tests.
 type Stats struct {
-	// Endpoints are the members in the order of the list.
+	// Endpoints are the members in the order of the list: all of it, or the client's subset.
 	Endpoints []EndpointStats
+	// Listed is the number of endpoints in the list.
+	Listed int
 	// Ready is the number of members that may be picked.
 	Ready int
 	// MedianLatency is that of the endpoints with samples, 0 before the first sweep.
@@ -14,6 +19,9 @@ type Stats struct {
 	AllDrained bool
 	// LateSweeps counts sweeps that a pick had to do.
 	LateSweeps uint64
+	// Warnings are what is allowed and may not be what is meant, as of the last update, change
+	// of configuration or sweep: those of [subset.Selector.Warnings]. nil if there are none.
+	Warnings []string
 }
 
 // EndpointStats is a picture of one endpoint.
@@ -48,16 +56,18 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 	now := p.instant(t)
 	s := Stats{
 		Endpoints:  make([]EndpointStats, p.members.Len()),
+		Listed:     len(p.listed),
 		Ready:      p.view.Load().snapshot.Len(),
 		AllDrained: p.members.AllDrained(),
 		LateSweeps: p.lateSweeps.Load(),
+		Warnings:   slices.Clone(p.warnings),
 	}
 	s.MedianLatency, _ = p.members.MedianLatency()
 	for i := range s.Endpoints {
 		r := p.members.Record(i)
 		latency, _ := r.Latency(now)
 		s.Endpoints[i] = EndpointStats{
-			ID: r.ID(), Weight: p.members.Weight(i), State: p.states[i],
+			ID: r.ID(), Weight: p.members.Weight(i), State: p.member(i).state,
 			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(),
 			Latency: latency, Success: r.Success(now), Avoided: r.AvoidFor(now),
 		}

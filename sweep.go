@@ -13,18 +13,23 @@ const (
 	sweepGrace = time.Second
 )
 
-// Sweep does the housekeeping that is due at instant t (see [picker.Registry.Sweep])
-// and returns when to call it again: in a second, and sooner when endpoints have come
-// lately. The owner calls it then, or at least about once a second; if nobody does,
-// one pick in a while pays for it and [Stats].LateSweeps counts that (picks of policies
-// that need no time do not, and need no sweep either). Calling it more often does
-// no harm.
+// Sweep does the housekeeping that is due at instant t (see [picker.Registry.Sweep]), lets
+// the client's subset follow what is available and the load, and returns when to call it
+// again: in a second, and sooner when members have come or gone lately. The owner calls it
+// then, or at least about once a second; if nobody does, one pick in a while pays for it and
+// [Stats].LateSweeps counts that (picks of policies that need no time do not, and need no
+// sweep either). A pick's sweep leaves the subset as it is. Calling it more often does no
+// harm.
 func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	now := p.instant(t)
 	p.sweep(now)
-	return t.Add(min(max(time.Duration(now-p.changed), sweepSoon), sweepEvery))
+	wait := p.reselect(now)
+	wait = min(wait, max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
+	news := p.newWarnings()
+	p.mu.Unlock()
+	p.tell(news)
+	return t.Add(wait)
 }
 
 // sweep does the work at instant now. mu is held.

@@ -60,7 +60,13 @@ func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) 
 	if err := checkKeys(given.Keys); err != nil {
 		return nil, err
 	}
-	return &lbConfig{config: override(b.base, given), given: given}, nil
+	c := override(b.base, given)
+	if c.Subset != nil { // Validate has not looked its index up
+		if _, err := evenkeel.NewPool[*endpoint](c, evenkeel.Options{}); err != nil {
+			return nil, fmt.Errorf("grpcbalancer: %w", err)
+		}
+	}
+	return &lbConfig{config: c, given: given}, nil
 }
 
 // override returns base with what is not zero in given in its place.
@@ -70,6 +76,9 @@ func override(base, given evenkeel.Config) evenkeel.Config {
 	}
 	if given.Keys != nil {
 		base.Keys = given.Keys
+	}
+	if given.Subset != nil {
+		base.Subset = given.Subset
 	}
 	return base
 }

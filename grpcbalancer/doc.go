@@ -64,7 +64,8 @@
 //	p2c                           "signal": default "latency"; "choices": 2 to 10, default 2
 //	least                         "signal": default "in_flight"
 //	maglev                        affinity, see "keys"; "size": a prime of 251 to 5000011,
-//	                              default 65537, and as the next two: "seed": default 0;
+//	                              default 65537, and as the next two: "seed": default 0,
+//	                              a string from 2^53;
 //	                              "load_factor": above 1 to 10, default 1.25;
 //	                              "min_capacity": 1 to 1048576, default 4;
 //	                              "unbounded": true, without these two;
@@ -97,10 +98,33 @@
 //	"context": true               what evenkeel.WithKey gave the call's context
 //
 // "requestHashHeader": "x-user" stands for a list of that header alone, as for gRPC's own
-// ring_hash (gRFC A76), whose ring is another one. Names that end in "-bin" are refused, and so are cookies and
-// parameters of a query, which gRPC does not have. Metadata that credentials add comes too
-// late to be a key. Calls with equal keys go to the same endpoint from all clients that have
-// the same list, also to that of an httpclient.Transport, while it is READY.
+// ring_hash (gRFC A76), whose ring is another one. Names that end in "-bin" are refused, and
+// so are cookies and parameters of a query, which gRPC does not have. Metadata that
+// credentials add comes too late to be a key. Calls with equal keys go to the same endpoint
+// from all clients that have the same list, also to that of an httpclient.Transport, while it
+// is READY.
+//
+// "subset" connects the channel to a part of the resolver's endpoints, as package subset says;
+// {} is one with all defaults, 20 endpoints drawn by a seed of the channel's own. The others have
+// no connection. The part changes with the list's addresses and nothing else about it; while
+// too few of it are READY, others are connected too, half a second after a connection is lost or
+// three seconds after an attempt began, and given back when they have not been needed for a minute.
+// Calls on a connection that leaves go on to their end.
+//
+//	{"subset": {"size": 30, "client_index_env": "JOB_COMPLETION_INDEX", "client_count": 200}}
+//
+//	"algorithm": "auto"           deal with an index, else rendezvous; or "rendezvous", "deal",
+//	                              "rocksteadier", "aperture", "deterministic"
+//	"size": 20                    how many; a warning below 12
+//	"client_index": 3             or one of the next two: this client's index in its deployment
+//	"client_index_env": "NAME"    what an environment variable says, "3" or "web-3"
+//	"client_index_host": true     the ordinal of the host's name, web-3
+//	"client_count": 200           the number of clients, if it is known
+//	"seed": 0                     the deployment's, a number, or above 2^53 a string
+//	"min_available": 10           default half of the size; -1 tops up nothing
+//	"lot_size": 0                 fixes deal's lots
+//	"max_size": 0                 from "size" up to this many, one for each
+//	"load_per_endpoint": 0        calls a second that the channel makes
 //
 // Unknown fields are ignored, as gRPC asks; "strict": true refuses them. Wrong values are
 // always refused: in a default service config grpc.NewClient fails then, and of those
@@ -113,7 +137,7 @@
 //
 // A pick and its end take no lock and allocate once, beside what the policy of the config
 // does. A key in a header costs a copy of the call's metadata, made by gRPC: two allocations
-// or more, and one for each name. One in the context, or the path, costs none. A change of one connection costs O(1), and is published at once when calls may be
-// waiting for it, within a few milliseconds otherwise. A policy at rest has two timers
-// and no goroutine.
+// or more, and one for each name. One in the context, or the path, costs none. A change of
+// one connection costs O(1), and is published at once when calls may be waiting for it,
+// within a few milliseconds otherwise. A policy at rest has two timers and no goroutine.
 package grpcbalancer

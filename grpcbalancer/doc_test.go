@@ -52,6 +52,11 @@ func TestEveryPolicySignalAndParameterIsDocumented(t *testing.T) {
 			t.Errorf("%s is not documented", name)
 		}
 	}
+	for _, name := range known(t, `{"subset": {"algorithm": "?"}}`, "want ") {
+		if !strings.Contains(text, `"`+name+`"`) {
+			t.Errorf("the algorithm %s is not documented", name)
+		}
+	}
 	for _, where := range []string{
 		`{"strict": true, "policy": {"weighted_least_request": {"?": 1}}}`,
 		`{"strict": true, "policy": {"p2c": {"?": 1}}}`,
@@ -60,6 +65,7 @@ func TestEveryPolicySignalAndParameterIsDocumented(t *testing.T) {
 		`{"strict": true, "policy": {"ring_hash": {"?": 1}}}`,
 		`{"strict": true, "policy": {"rendezvous": {"?": 1}}}`,
 		`{"strict": true, "policy": {"p2c": {"signal": {"peak_ewma": {"?": 1}}}}}`,
+		`{"strict": true, "subset": {"?": 1}}`,
 	} {
 		for _, parameter := range known(t, where, "want ") {
 			if !strings.Contains(text, `"`+parameter+`":`) {

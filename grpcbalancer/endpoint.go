@@ -8,11 +8,9 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// endpoint is one member with the child that owns its connection. It is the
-// ClientConn of that child: all but UpdateState goes on to the policy's own.
+// endpoint is one endpoint of the resolver's list, and its handle in the pool. Those that
+// are selected, all without subsets, have a child that owns the connection.
 type endpoint struct {
-	balancer.ClientConn
-
 	policy *policy
 	key    string
 
@@ -22,19 +20,34 @@ type endpoint struct {
 	state atomic.Pointer[balancer.State]
 
 	// Guarded by policy.calls.
-	child balancer.Balancer
-	told  resolver.Endpoint // what the child knows of its endpoint
+	listed resolver.Endpoint // in the last list
+	told   resolver.Endpoint // what the child knows of it
+
+	// Written under policy.calls and policy.mu, read under either; never nil.
+	seat *seat
 
 	// Guarded by policy.mu.
-	left  bool // no member any more: nothing it says counts
 	dirty bool // in policy.dirty
+}
+
+// seat is one stay of an endpoint among those that are selected, with the child of that
+// time, whose ClientConn it is: all but UpdateState goes on to the policy's own.
+type seat struct {
+	balancer.ClientConn
+
+	endpoint *endpoint
+	child    balancer.Balancer // guarded by policy.calls; nil until it is first told something
+	left     bool              // guarded by policy.mu; over: nothing the child says counts
 }
 
 // A child is connecting until it says something.
 var unheard = balancer.State{ConnectivityState: connectivity.Connecting, Picker: queue{}}
 
+// noSeat is that of endpoints that were never selected.
+var noSeat = &seat{left: true}
+
 func newEndpoint(p *policy, key string) *endpoint {
-	e := &endpoint{ClientConn: p.cc, policy: p, key: key}
+	e := &endpoint{policy: p, key: key, seat: noSeat}
 	e.state.Store(&unheard)
 	return e
 }
@@ -43,11 +56,11 @@ func newEndpoint(p *policy, key string) *endpoint {
 // pick_first's happy-eyeballs timer, from an RPC that met an idle picker, or inline
 // from any call of the child, in all cases under the child's own lock: so nothing
 // here may call a child, or wait for somebody who does.
-func (e *endpoint) UpdateState(s balancer.State) {
+func (c *seat) UpdateState(s balancer.State) {
 	if s.ConnectivityState > connectivity.TransientFailure || s.ConnectivityState < 0 || s.Picker == nil {
 		return // SHUTDOWN is no report about an endpoint
 	}
-	e.policy.report(e, s)
+	c.endpoint.policy.report(c, s)
 }
 
 // is reports whether the child's latest report is s. For use under policy.mu.

@@ -41,17 +41,20 @@ type policy struct {
 	calls sync.Mutex
 
 	// Guarded by calls.
-	attributes any // identity of the resolver's attributes that children know
+	listed     map[string]*endpoint // all endpoints of the last list
+	resolved   resolver.State       // what children know of it, without lists
+	generation uint64               // of the pool's selection that has children
 
 	// Written under both locks, read under either.
-	pool     *evenkeel.Pool[*endpoint] // nil before the first list
-	children map[string]*endpoint      // nil before the first list
-	closed   bool
+	pool       *evenkeel.Pool[*endpoint] // nil before the first list
+	children   map[string]*endpoint      // those selected; nil before the first list
+	subsetting bool                      // sweeps may select others
+	closed     bool
 
 	mu sync.Mutex
 
 	// Guarded by mu.
-	list        []*endpoint // the members in order; never changed in place
+	list        []*endpoint // those selected in order; never changed in place
 	counts      [connectivity.Shutdown]int
 	dirty       []*endpoint // READY in one of state and pool, and not in the other
 	shown       connectivity.State
@@ -65,7 +68,7 @@ type policy struct {
 	waiting     bool        // the window is open
 	sweeper     *time.Timer // nil before the first endpoint
 	swept       bool        // at least once
-	lists       uint64      // new ones since then
+	news        uint64      // reasons since then for another one at once
 }
 
 // errNoEndpoints is what calls get while the resolver's list has nothing in it.
@@ -83,16 +86,14 @@ func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 		return nil
 	}
 	next := distinct(s.ResolverState.Endpoints)
-	endpoints, err := p.updatePool(s.BalancerConfig, next)
-	if err != nil {
+	if err := p.updatePool(s.BalancerConfig, next); err != nil {
 		p.refuse(err)
 		return fmt.Errorf("%w: %w", balancer.ErrBadResolverState, err)
 	}
-	left := p.beginUpdate(endpoints)
-	err = p.updateChildren(endpoints, next, s.ResolverState)
-	for _, e := range left {
-		e.child.Close()
-	}
+	all := p.resolved.Attributes != s.ResolverState.Attributes
+	p.resolved.Attributes = s.ResolverState.Attributes
+	left, err := p.updateChildren(all)
+	closeAll(left)
 	if len(next) == 0 {
 		p.endUpdate(fmt.Errorf("%s%w", p.whose(), errNoEndpoints))
 		return balancer.ErrBadResolverState
@@ -101,69 +102,82 @@ func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 	return err
 }
 
-// updatePool gives the pool the new config and members, and returns their endpoints:
-// those there are, and new ones without a child yet. On an error nothing changed.
-func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) ([]*endpoint, error) {
+// updatePool gives the pool the new config and members: the endpoints there are, and new
+// ones. On an error nothing changed.
+func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	config, err := configOf(parsed, p.base)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	pool := p.pool
 	if pool == nil {
 		if pool, err = evenkeel.NewPool[*endpoint](config, evenkeel.Options{Rand: p.random}); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	endpoints := make([]*endpoint, len(next))
+	listed := make(map[string]*endpoint, len(next))
 	members := make([]evenkeel.Member[*endpoint], len(next))
 	for i, k := range next {
-		e := p.children[k.key]
+		e := p.listed[k.key]
 		if e == nil {
 			e = newEndpoint(p, k.key)
 		}
-		endpoints[i] = e
+		listed[k.key] = e
 		members[i] = evenkeel.Member[*endpoint]{
 			Endpoint: evenkeel.Endpoint{ID: k.key, Weight: weightOf(k.endpoint)},
 			Handle:   e,
 			NotReady: true, // until its child is heard of; others keep their state
 		}
 	}
-	if err := pool.Update(members); err != nil {
-		return nil, err
+	keys := p.keys.Swap(affinityOf(config)) // before the policy that may need them
+	if err := pool.Replace(config, members); err != nil {
+		p.keys.Store(keys)
+		return err
 	}
-	p.keys.Store(affinityOf(config)) // before the policy that may need them
-	if p.pool == nil {
-		p.mu.Lock()
-		p.pool = pool
-		p.mu.Unlock()
-		return endpoints, nil
+	for _, k := range next {
+		if e := listed[k.key]; !sameForChild(e.listed, k.endpoint) {
+			e.listed = owned(k.endpoint)
+		}
 	}
-	return endpoints, pool.SetConfig(config) // valid, so that it cannot fail any more
+	p.listed = listed
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pool, p.subsetting = pool, config.Subset != nil
+	return nil
 }
 
-// updateChildren tells each child about its endpoint, from a random one on: if all
-// clients went through the list from its head, its head would get all their first
-// requests. It returns the first error and goes on.
-func (p *policy) updateChildren(endpoints []*endpoint, next []keyed, s resolver.State) error {
-	all := p.attributes != any(s.Attributes)
-	p.attributes = s.Attributes
-	var first error
-	for i, n := p.start(len(next)), len(next); n > 0; n-- {
-		e, to := endpoints[i], next[i].endpoint
-		if i++; i == len(next) {
+// updateChildren gives those that the pool has selected children, and tells each about its
+// endpoint if it does not know: all of them if the resolver's attributes changed. It begins at
+// a random one: if all clients went through the list from its head, its head would get all
+// their first requests. It returns the seats of those that are no longer selected and the
+// first error, and goes on after that. The caller ends the update.
+func (p *policy) updateChildren(all bool) (left []*seat, first error) {
+	p.generation = p.pool.Generation()
+	endpoints := p.pool.Selected()
+	left = p.beginUpdate(endpoints)
+	for i, n := p.start(len(endpoints)), len(endpoints); n > 0; n-- {
+		e := endpoints[i]
+		if i++; i == len(endpoints) {
 			i = 0
 		}
-		if e.child == nil {
-			e.child = p.newChild(e, p.opts)
-		} else if !all && sameForChild(e.told, to) {
+		if e.seat.child == nil {
+			e.seat.child = p.newChild(e.seat, p.opts)
+		} else if !all && sameForChild(e.told, e.listed) {
 			continue
 		}
-		e.told = owned(to)
-		if err := e.child.UpdateClientConnState(childState(s, e.told)); err != nil && first == nil {
+		e.told = e.listed
+		if err := e.seat.child.UpdateClientConnState(childState(p.resolved, e.told)); err != nil && first == nil {
 			first = err
 		}
 	}
-	return first
+	return left, first
+}
+
+// closeAll ends the children of these seats; requests on their connections go on.
+func closeAll(left []*seat) {
+	for _, c := range left {
+		c.child.Close()
+	}
 }
 
 func (p *policy) start(n int) int {
@@ -185,7 +199,7 @@ func (p *policy) ResolverError(err error) {
 	p.updating = true
 	p.mu.Unlock()
 	for _, e := range p.children {
-		e.child.ResolverError(err)
+		e.seat.child.ResolverError(err)
 	}
 	p.endUpdate(resolverError{p.whose(), err.Error()})
 }
@@ -210,7 +224,7 @@ func (p *policy) ExitIdle() {
 	}
 	for _, e := range p.children {
 		if e.is(connectivity.Idle) {
-			e.child.ExitIdle()
+			e.seat.child.ExitIdle()
 		}
 	}
 }
@@ -232,7 +246,7 @@ func (p *policy) Close() {
 	}
 	p.mu.Unlock()
 	for _, e := range p.children {
-		e.child.Close()
+		e.seat.child.Close()
 	}
 	if p.pool != nil {
 		p.pool.Close()

@@ -14,9 +14,10 @@ import (
 // so that the first calls of a channel are not all sent to the first endpoint.
 const promptReady = 4
 
-// beginUpdate makes endpoints the members, and returns those that are no longer. From
-// here to endUpdate reports are taken and not published.
-func (p *policy) beginUpdate(endpoints []*endpoint) (left []*endpoint) {
+// beginUpdate makes endpoints the ones that have children, and returns the seats of those
+// that had one and are no longer among them. From here to endUpdate reports are taken and
+// not published.
+func (p *policy) beginUpdate(endpoints []*endpoint) (left []*seat) {
 	children := make(map[string]*endpoint, len(endpoints))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,18 +25,23 @@ func (p *policy) beginUpdate(endpoints []*endpoint) (left []*endpoint) {
 	for _, e := range endpoints {
 		children[e.key] = e
 		if p.children[e.key] == nil {
+			e.seat = &seat{ClientConn: p.cc, endpoint: e}
 			p.counts[e.state.Load().ConnectivityState]++
 			p.owed = true
 		}
 	}
+	var gone []evenkeel.StateChange
 	for key, e := range p.children {
 		if children[key] == nil {
-			e.left = true
-			p.counts[e.state.Load().ConnectivityState]--
+			e.seat.left = true
+			p.counts[e.state.Swap(&unheard).ConnectivityState]--
 			p.owed = true
-			left = append(left, e)
+			left = append(left, e.seat)
+			gone = append(gone, evenkeel.StateChange{ID: key, State: evenkeel.NotReady})
 		}
 	}
+	// A publication in between may have told the pool what a child said that is leaving.
+	p.pool.SetStates(gone)
 	p.children, p.list = children, endpoints
 	p.sweepAnew(len(endpoints))
 	return left
@@ -68,12 +74,13 @@ func (p *policy) refuse(err error) {
 // it: at once if the state of the whole changed, or if calls may have been sent to
 // a connection that is gone and now wait for a new picker; within coalesceFor if
 // it can only get better. Most reports change nothing that a pick could see.
-func (p *policy) report(e *endpoint, s balancer.State) {
+func (p *policy) report(c *seat, s balancer.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || e.left {
+	if p.closed || c.left {
 		return
 	}
+	e := c.endpoint
 	was, is := e.state.Swap(&s).ConnectivityState, s.ConnectivityState
 	p.counts[was]--
 	p.counts[is]++
@@ -83,6 +90,9 @@ func (p *policy) report(e *endpoint, s balancer.State) {
 	}
 	if is == connectivity.Idle {
 		p.connect(e)
+	}
+	if was == connectivity.Ready && is != was && p.subsetting {
+		p.sweepAnew(len(p.list)) // others may have to be connected in its place
 	}
 	whole := p.aggregate()
 	switch {
@@ -147,7 +157,7 @@ func (p *policy) publish() {
 	changes := make([]evenkeel.StateChange, 0, len(p.dirty))
 	for _, e := range p.dirty {
 		e.dirty = false
-		if !e.left {
+		if !e.seat.left {
 			changes = append(changes, evenkeel.StateChange{ID: e.key, State: poolState(e)})
 		}
 	}

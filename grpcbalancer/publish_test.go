@@ -124,7 +124,7 @@ func TestWhatIsPublishedAtOnceAndThatNothingFollows(t *testing.T) {
 		}, 0},
 		{"Close while the window is open", 6, func(r *rig) { r.policy.Close() }, 0},
 		{"READY again, with a new picker in place of one that is dead", 6, func(r *rig) {
-			r.policy.children["0"].UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: queue{}})
+			r.policy.children["0"].seat.UpdateState(balancer.State{ConnectivityState: connectivity.Ready, Picker: queue{}})
 		}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestReportsOutsideTheContractAreIgnored(t *testing.T) {
 			{ConnectivityState: connectivity.State(-1), Picker: queue{}},
 			{ConnectivityState: connectivity.Idle},
 		} {
-			e.UpdateState(s)
+			e.seat.UpdateState(s)
 		}
 		r.wantState(connectivity.Ready)
 		r.picked()
@@ -173,13 +173,13 @@ func TestReportsOfLeaversAndAfterCloseAreIgnored(t *testing.T) {
 		r.update(at("1"), at("2"))
 		before := r.publications()
 		up := balancer.State{ConnectivityState: connectivity.Ready, Picker: queue{}}
-		leaver.UpdateState(up)
+		leaver.seat.UpdateState(up)
 		if n := r.policy.counts[connectivity.Ready]; n != 0 || r.publications() != before {
 			t.Errorf("a leaver was heard: %d READY", n)
 		}
 		stayed := r.policy.children["1"]
 		r.policy.Close()
-		stayed.UpdateState(up)
+		stayed.seat.UpdateState(up)
 		if r.publications() != before {
 			t.Error("a child was heard after Close")
 		}

@@ -32,7 +32,7 @@ func (p *policy) connectSome() (more bool) {
 	}
 	for _, e := range batch {
 		if p.children[e.key] == e { // one that left meanwhile is closed
-			e.child.ExitIdle()
+			e.seat.child.ExitIdle()
 		}
 	}
 	return true

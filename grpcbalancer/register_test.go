@@ -14,6 +14,7 @@ import (
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/picker"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // lastOnly is a policy of a user's own, which cannot be compared and has no JSON form: it
@@ -145,8 +146,8 @@ func TestRegisteredConfigIsTheBaseThatJSONOverrides(t *testing.T) {
 
 // A field that evenkeel.Config gets has to be overridden, too.
 func TestEveryFieldOfTheConfigCanBeOverridden(t *testing.T) {
-	base := evenkeel.Config{Policy: picker.Random{}, Keys: []evenkeel.Key{{Path: true}}}
-	given := evenkeel.Config{Policy: picker.RoundRobin{}, Keys: []evenkeel.Key{{Header: "x"}}}
+	base := evenkeel.Config{Policy: picker.Random{}, Keys: []evenkeel.Key{{Path: true}}, Subset: &subset.Config{Size: 3}}
+	given := evenkeel.Config{Policy: picker.RoundRobin{}, Keys: []evenkeel.Key{{Header: "x"}}, Subset: &subset.Config{Size: 4}}
 	for i := range reflect.TypeFor[evenkeel.Config]().NumField() {
 		if reflect.ValueOf(base).Field(i).IsZero() || reflect.ValueOf(given).Field(i).IsZero() {
 			t.Fatalf("the test sets no Config.%s", reflect.TypeFor[evenkeel.Config]().Field(i).Name)

@@ -46,6 +46,19 @@
 // What http.Transport itself adds to a request is not there yet. Names of headers are
 // found in the form that http.Header.Set gives them.
 //
+// # Subsets
+//
+// With Config.Subset a Transport uses, for each target, a part of its addresses, as package
+// subset says, and connects to no other:
+//
+//	tr := &httpclient.Transport{Config: evenkeel.Config{
+//		Subset: &subset.Config{Size: 20, ClientIndex: subset.IndexFromHost()},
+//	}}
+//
+// The part changes with the addresses and with no weight, except that drained ones do not count
+// as available: while too few are, others are used too. Who leaves the part ends its requests, and then its
+// connections close. Snapshot shows how many addresses there are, and warnings.
+//
 // # Retries
 //
 // There are none yet: each request is sent to one endpoint, once, except that

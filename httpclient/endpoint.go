@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,16 +15,61 @@ type leaf interface {
 
 // endpoint is a pool's handle: one address of one target, with its connections.
 type endpoint struct {
-	leaf
-	retired atomic.Bool // removed from the list; set once
-	closing atomic.Bool // a call of CloseIdleConnections is on its way
+	// Set at construction.
+	addr    string
+	newLeaf func(addr string) leaf
+
+	made    atomic.Pointer[leaf] // nil before it is needed
+	making  sync.Mutex           // held to set made
+	retired atomic.Bool          // not in the list, or not selected of it
+	closing atomic.Bool          // a call of CloseIdleConnections is on its way
+
+	selected bool // guarded by the group's mu
 }
 
-// retire says that no new requests will come. Connections without a request close
-// now, the others when theirs ends.
+// leaf returns what sends its requests. It is made when the endpoint is selected, or by the
+// first request if that was faster: of a long list with subsets most never need any.
+func (e *endpoint) leaf() leaf {
+	if l := e.made.Load(); l != nil {
+		return *l
+	}
+	e.making.Lock()
+	defer e.making.Unlock()
+	if l := e.made.Load(); l != nil {
+		return *l
+	}
+	l := e.newLeaf(e.addr)
+	e.made.Store(&l)
+	return l
+}
+
+// join says that it is selected. The group's mu is held.
+func (e *endpoint) join() {
+	if !e.selected {
+		e.selected = true
+		e.retired.Store(false)
+		e.leaf()
+	}
+}
+
+// leave says that it is no longer selected. The group's mu is held, as whoever selects it
+// again must not be overtaken.
+func (e *endpoint) leave() {
+	e.selected = false
+	e.retired.Store(true)
+}
+
+// retire says that no new requests will come. Connections without a request close now, the
+// others when theirs ends.
 func (e *endpoint) retire() {
 	e.retired.Store(true)
-	e.CloseIdleConnections()
+	e.closeIdle()
+}
+
+func (e *endpoint) closeIdle() {
+	if l := e.made.Load(); l != nil {
+		(*l).CloseIdleConnections()
+	}
 }
 
 // closeDelay is for net/http to take an ended request off its connection: an HTTP/2
@@ -37,6 +83,6 @@ func (e *endpoint) release() {
 	}
 	time.AfterFunc(closeDelay, func() {
 		e.closing.Store(false) // first, so that a request that ends from now on has a call after it
-		e.CloseIdleConnections()
+		e.closeIdle()
 	})
 }

@@ -67,7 +67,7 @@ func newFleet(t *Transport) (*fleet, error) {
 		f.resolver = &DNS{}
 	}
 	tmpl, err := template(t.Base)
-	problems := []error{t.Config.Validate(), err}
+	problems := []error{checkConfig(t.Config), err}
 	if v, ok := f.resolver.(validator); ok {
 		problems = append(problems, v.Validate())
 	}
@@ -89,6 +89,15 @@ func newFleet(t *Transport) (*fleet, error) {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	go f.sweep()
 	return f, nil
+}
+
+// checkConfig reports what a pool would not take. Validate looks up no index of a subset.
+func checkConfig(c evenkeel.Config) error {
+	if c.Subset == nil {
+		return c.Validate()
+	}
+	_, err := evenkeel.NewPool[*endpoint](c, evenkeel.Options{})
+	return err
 }
 
 // group returns the group of u's target, which is made on first use.

@@ -33,9 +33,11 @@ type group struct {
 	mu        sync.Mutex
 	closed    bool
 	endpoints map[string]*endpoint // the current list's, by ID
-	updates   uint64
-	failures  uint64
-	lastErr   error // nil after a good list
+	// generation is that of the pool's selection that is marked in endpoints.
+	generation uint64
+	updates    uint64
+	failures   uint64
+	lastErr    error // nil after a good list
 }
 
 // Update makes list the group's endpoints.
@@ -45,7 +47,7 @@ func (g *group) Update(list []Address) error {
 		g.mu.Unlock()
 		return ErrClosed
 	}
-	removed, err := g.replace(list)
+	unused, err := g.replace(list)
 	if err != nil {
 		g.failed(err)
 	} else {
@@ -56,15 +58,16 @@ func (g *group) Update(list []Address) error {
 		g.announce()
 	}
 	g.mu.Unlock()
-	for _, e := range removed {
-		e.retire()
+	for _, e := range unused {
+		e.closeIdle()
 	}
 	return err
 }
 
-// replace puts list in force and returns the endpoints that are no longer in it. Those
-// that stay keep their connections. On an error nothing changes. mu is held.
-func (g *group) replace(list []Address) (removed []*endpoint, err error) {
+// replace puts list in force and returns the endpoints that are no longer used, for their
+// connections to be closed. Those that stay keep theirs. On an error nothing changes. mu is
+// held.
+func (g *group) replace(list []Address) (unused []*endpoint, err error) {
 	locations, err := locate(list, g.target.port())
 	if err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func (g *group) replace(list []Address) (removed []*endpoint, err error) {
 		id := l.String()
 		e := g.endpoints[id]
 		if e == nil {
-			e = &endpoint{leaf: g.newLeaf(id)}
+			e = &endpoint{addr: id, newLeaf: g.newLeaf}
 		}
 		endpoints[id] = e
 		members[i].ID, members[i].Weight, members[i].Handle = id, list[i].Weight, e
@@ -85,11 +88,52 @@ func (g *group) replace(list []Address) (removed []*endpoint, err error) {
 	}
 	for id, e := range g.endpoints {
 		if endpoints[id] == nil {
-			removed = append(removed, e)
+			e.retired.Store(true)
+			unused = append(unused, e)
 		}
 	}
 	g.endpoints = endpoints
-	return removed, nil
+	return append(unused, g.reselect()...), nil
+}
+
+// reselect takes note of whom the pool has selected, and returns those that are listed and no
+// longer selected, for their connections to be closed. mu is held.
+func (g *group) reselect() (left []*endpoint) {
+	g.generation = g.pool.Generation()
+	now := g.pool.Selected()
+	if len(now) == len(g.endpoints) { // everybody, as without subsets
+		for _, e := range now {
+			e.join()
+		}
+		return nil
+	}
+	selected := make(map[*endpoint]bool, len(now))
+	for _, e := range now {
+		selected[e] = true
+		e.join()
+	}
+	for _, e := range g.endpoints {
+		if e.selected && !selected[e] {
+			e.leave()
+			left = append(left, e)
+		}
+	}
+	return left
+}
+
+// sweep does the pool's housekeeping, and returns when it is due next.
+func (g *group) sweep(now time.Time) (next time.Time) {
+	next = g.pool.Sweep(now)
+	g.mu.Lock()
+	var left []*endpoint
+	if !g.closed && g.pool.Generation() != g.generation {
+		left = g.reselect()
+	}
+	g.mu.Unlock()
+	for _, e := range left {
+		e.closeIdle()
+	}
+	return next
 }
 
 // Error takes note of a failed lookup.
@@ -297,6 +341,6 @@ func (g *group) closeIdle() {
 	}
 	g.mu.Unlock()
 	for _, e := range leaves {
-		e.CloseIdleConnections()
+		e.closeIdle()
 	}
 }

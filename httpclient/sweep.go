@@ -79,7 +79,7 @@ func (s *sweeper) sweep(now time.Time) (next time.Time) {
 // the round, of a target that was evicted too.
 func (s *sweeper) one(g *group) (due time.Time) {
 	g.swept = true
-	due = g.pool.Sweep(time.Now()) // of many targets the last would have an old instant
+	due = g.sweep(time.Now()) // of many targets the last would have an old instant
 	if due.Before(s.round) {
 		s.apart[g] = due
 	} else {

@@ -101,7 +101,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	out, sent := watched(req)
-	resp, err := e.RoundTrip(out)
+	resp, err := e.leaf().RoundTrip(out)
 	if err == nil {
 		if sent != nil {
 			resp.Request = req

@@ -11,6 +11,9 @@
 // Keys are a list of objects, [{"header": "x-user"}, {"context": true}]; "requestHashHeader", the
 // name that gRFC A76 has for one header, is read as such a list.
 //
+// A subset is an object, {"subset": {"size": 20, "client_index_env": "POD_INDEX"}}; {} switches it on with
+// all defaults. The index is one of "client_index": 3, "client_index_env" and "client_index_host": true.
+//
 // An unknown field is ignored and reported, because a newer control plane must not break an older
 // client; "strict": true at the top refuses it. A known field with a wrong value, a policy that does
 // not exist among them, is always refused. All problems are found at once.

@@ -20,6 +20,9 @@ func FuzzParse(f *testing.F) {
 		`{"strict": true, "polcy": "random"}`,
 		`{"keys": [{"header": "x-user"}, {"cookie": "c"}, {"query": "\ud800"}, {"path": true}, {"context": true}]}`,
 		`{"requestHashHeader": "x-user", "keys": [null, {}, 1, {"header": ""}]}`,
+		`{"subset": {"size": 12, "client_index": 0, "client_count": 3, "seed": "18446744073709551615", "min_available": -1}}`,
+		`{"subset": {"algorithm": "rendezvous", "max_size": 1e2, "load_per_endpoint": 0.5, "client_index_host": false}}`,
+		`{"subset": {"client_index_env": "I", "client_index_host": true, "lot_size": 3}}`,
 		`{"a": [[[[[[[[[[[[{}]]]]]]]]]]]]}`,
 	} {
 		f.Add([]byte(seed))
@@ -27,7 +30,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c, _, err := Parse(text)
 		if err != nil {
-			if c.Policy != nil || c.Keys != nil {
+			if c.Policy != nil || c.Keys != nil || c.Subset != nil {
 				t.Errorf("Parse = %#v beside the error %v", c, err)
 			}
 			return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 const (
@@ -30,6 +31,7 @@ var configFields = []field[evenkeel.Config]{
 	keysField("keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
 	// Members are read in the order of their names: after "keys", which must not be there too.
 	headerField("requestHashHeader", "keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
+	subsetField("subset", func(c *evenkeel.Config) **subset.Config { return &c.Subset }),
 	{
 		name: "strict",
 		read: func(d *decoder, at string, raw json.RawMessage, _ *evenkeel.Config) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/picker"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // TestEveryFieldRoundTrips sets one exported field at a time, of the config and of each policy that
@@ -76,6 +77,9 @@ func filled(t *testing.T, typ reflect.Type) []reflect.Value {
 // nonZero returns values of type typ that are valid in a config and not zero.
 func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 	t.Helper()
+	if typ == reflect.TypeFor[subset.Config]() {
+		return subsets(t)
+	}
 	switch typ.Kind() {
 	case reflect.Struct:
 		return filled(t, typ)
@@ -113,6 +117,30 @@ func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 		return implementations(t, typ)
 	}
 	return nil
+}
+
+// subsets are configs whose fields are not zero in the ways that they can be together.
+func subsets(t *testing.T) (values []reflect.Value) {
+	t.Helper()
+	list := []subset.Config{
+		{Size: 7}, {Seed: 1<<64 - 1}, {MinAvailable: -1}, {MinAvailable: 3}, {LotSize: 16},
+		{ClientIndex: subset.IndexOf(0)}, {ClientIndex: subset.IndexOf(3), ClientCount: 4},
+		{ClientIndex: subset.IndexFromEnv("POD_INDEX")}, {ClientIndex: subset.IndexFromHost()},
+		{MaxSize: 50, LoadPerEndpoint: 12.5},
+	}
+	for _, a := range algorithms {
+		list = append(list, subset.Config{Algorithm: a.value, ClientIndex: subset.IndexOf(1), ClientCount: 2})
+	}
+	typ := reflect.TypeFor[subset.Config]()
+	for i := range typ.NumField() {
+		if !slices.ContainsFunc(list, func(c subset.Config) bool { return !reflect.ValueOf(c).Field(i).IsZero() }) {
+			t.Errorf("no subset has %s; teach subsets one", typ.Field(i).Name)
+		}
+	}
+	for _, c := range list {
+		values = append(values, reflect.ValueOf(c))
+	}
+	return values
 }
 
 // implementations returns values for fields of an interface type.
