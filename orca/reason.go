@@ -49,9 +49,13 @@ func (r Reason) Error() string {
 
 // Error is a reason with the place.
 type Error struct {
+	// Reason is what is wrong.
 	Reason Reason
-	Key    string  // as in text, such as "named_metrics.a"; empty where it is not about one
-	Value  float64 // where it is about a number
+	// Key is what it is wrong with, as in text, such as "named_metrics.a"; empty where it is not
+	// about one.
+	Key string
+	// Value is the number that is wrong, where it is about one.
+	Value float64
 }
 
 // Error names the reason, and the key, shortened if it is long, with its value.

@@ -47,7 +47,9 @@ type Report struct {
 
 // Metric is one named number of a report.
 type Metric struct {
-	Name  string // not empty, valid UTF-8
+	// Name is not empty and valid UTF-8.
+	Name string
+	// Value is finite.
 	Value float64
 }
 
