@@ -252,8 +252,8 @@ func (t *Rendezvous) rankAt(h uint64, p int32) rank {
 
 // Candidates returns the candidates of a key's hash, as indices: the owner, then who would
 // own it without the owner, and so on. The first 66 are in this order, whatever is removed;
-// the rest follow by ID, from a place that the key decides. Each endpoint with a positive
-// weight comes once. It does not allocate when ranged over at once. The second candidate
+// the rest follow in an order that the key decides and weights do not. Each endpoint with a
+// positive weight comes once. It does not allocate when ranged over at once. The second candidate
 // costs about two lookups, the third and every eighth after it several, those between nothing.
 func (t *Rendezvous) Candidates(key uint64) iter.Seq[int] {
 	return func(yield func(int) bool) { t.each(key, yield) }

@@ -1,9 +1,6 @@
 package hash
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // exactSteps is how many candidates after the owner follow the order of ranks: the second one,
 // and eight times as many as one pass finds.
@@ -12,9 +9,9 @@ const exactSteps = 1 + 8*walkFew
 // step implements stepper. The second candidate takes a pass over all points, since most walks
 // end there; after it one pass finds eight. few holds their positions, and at the last one
 // that was given out.
-// After exactSteps of them the order matters to nobody any more, and each further one is the
-// next in the list that ranks behind all of those: then few[0] is the last of them, and
-// few[1] how many positions were looked at since.
+// After exactSteps of them the order matters to nobody any more, but that neighbours in the
+// list must not follow each other: each further one is the next by list.strew that ranks
+// behind all of those, of which few[0] is the last.
 func (t *Rendezvous) step(s walkState) (walkState, int) {
 	switch {
 	case t.list == nil || s.count >= uint32(len(t.list.ids)):
@@ -33,7 +30,7 @@ func (t *Rendezvous) step(s walkState) (walkState, int) {
 		}
 		s.at = s.few[at]
 		if s.count == exactSteps {
-			s.few[0], s.few[1] = s.at, 0
+			s.few[0] = s.at
 		}
 	}
 	s.count++
@@ -94,11 +91,7 @@ func insert(best []rank, n int, r *rank) int {
 func (t *Rendezvous) stepOn(s walkState) (walkState, int) {
 	h := t.mixKey(s.key)
 	last := t.rankAt(h, int32(s.few[0]))
-	n := uint64(len(t.list.ids))
-	start, _ := bits.Mul64(h, n)
-	for uint64(s.few[1]) < n {
-		p := (start + uint64(s.few[1])) % n
-		s.few[1]++
+	for p := t.list.strew(&s); p >= 0; p = t.list.strew(&s) {
 		if r := t.rankAt(h, int32(p)); last.before(&r) {
 			s.count++
 			return s, int(t.list.index[p])

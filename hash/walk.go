@@ -55,7 +55,7 @@ type walkState struct {
 	key   uint64          // as given to Walk
 	score uint64          // such as that of the last candidate
 	at    uint32          // such as a position in a table
-	swept uint32          // see list.sweep; 0 before it begins
+	swept uint32          // see list.strew; 0 before it begins
 	count uint32          // how many of few are in use
 	few   [walkFew]uint32 // the first candidates, as indices in the caller's slice
 }
@@ -78,11 +78,11 @@ func (s *walkState) add(index uint32) {
 	}
 }
 
-// sweep is the end of a walk: everybody who is not among the first few, from a place and by
-// steps that the key decides. Steps of one would send the keys of a whole zone that is down,
-// whose IDs are neighbours, to the first of the next zone. An odd step modulo a power of two
-// passes all places; fewer than half of them are behind the end of the list.
-func (l *list) sweep(s *walkState) int {
+// strew goes through the places of a list, each once, from a place and by steps that the key
+// decides, and returns -1 at the end. Steps of one would send the keys of a whole zone that is
+// down, whose IDs are neighbours, to the first of the next zone. An odd step modulo a power of
+// two passes all places; fewer than half of them are behind the end of the list.
+func (l *list) strew(s *walkState) int {
 	n := uint32(len(l.index))
 	mask := uint32(1)<<bits.Len32(n-1) - 1
 	h := mix64(s.key ^ l.keySeed)
@@ -90,9 +90,16 @@ func (l *list) sweep(s *walkState) int {
 	for s.swept <= mask {
 		p := (start + s.swept*step) & mask
 		s.swept++
-		if p >= n {
-			continue
+		if p < n {
+			return int(p)
 		}
+	}
+	return -1
+}
+
+// sweep is the end of a walk that draws its candidates: everybody who is not among the first few.
+func (l *list) sweep(s *walkState) int {
+	for p := l.strew(s); p >= 0; p = l.strew(s) {
 		if i := l.index[p]; !s.seen(uint32(i)) {
 			return int(i)
 		}

@@ -18,12 +18,13 @@ type keyTable interface {
 	Stats() Stats
 }
 
-// eachTable calls f with a Maglev table and rings of a list.
+// eachTable calls f with each kind of table of a list.
 func eachTable(t *testing.T, list []Endpoint, f func(t *testing.T, name string, table keyTable)) {
 	t.Helper()
 	f(t, fmt.Sprintf("maglev of %d", len(list)), newTestMaglev(t, list, MaglevConfig{Size: 1009, Seed: 3}))
 	f(t, fmt.Sprintf("ring of %d", len(list)), newTestRing(t, list, RingConfig{Seed: 3}))
 	f(t, fmt.Sprintf("ketama of %d", len(list)), newTestRing(t, list, RingConfig{Ketama: true}))
+	f(t, fmt.Sprintf("rendezvous of %d", len(list)), mustRendezvous(t, list, RendezvousConfig{Seed: 3}))
 }
 
 func TestCandidatesAreEachEndpointOnce(t *testing.T) {
@@ -145,12 +146,11 @@ func TestTheEndOfAWalkSpreadsToo(t *testing.T) {
 // A zone's endpoints often have IDs that are neighbours. When all zones but one are down, that
 // one's endpoints share the load, and none gets what is meant for the others.
 func TestAnOutageOfNeighboursSpreads(t *testing.T) {
-	for _, c := range []struct{ n, from, to int }{{100, 45, 55}, {100, 90, 100}, {300, 0, 30}, {129, 100, 128}} {
+	for _, c := range []struct{ n, from, to int }{{100, 45, 55}, {100, 90, 100}, {300, 0, 30}, {129, 100, 128}, {1000, 500, 510}} {
 		eachTable(t, fleet(c.n), func(t *testing.T, name string, table keyTable) {
 			up := c.to - c.from
 			counts := make([]int, up)
-			const keys = 20_000
-			for _, key := range someKeys(19, keys) {
+			for _, key := range someKeys(19, 500*up) {
 				for i := range table.Candidates(key) {
 					if c.from <= i && i < c.to {
 						counts[i-c.from]++
@@ -160,7 +160,7 @@ func TestAnOutageOfNeighboursSpreads(t *testing.T) {
 			}
 			for k, n := range counts {
 				// Rings are uneven by themselves.
-				if share := float64(n) / keys * float64(up); share < 0.6 || share > 1.5 {
+				if share := float64(n) / 500; share < 0.6 || share > 1.5 {
 					t.Errorf("%s, %d to %d are up: number %d has %.2f times the mean, want 0.6 to 1.5", name, c.from, c.to, c.from+k, share)
 				}
 			}

@@ -20,8 +20,9 @@ import (
 // endpoint's own peak, requests in flight, and failures as a score of their own. All of
 // its time constants are multiples of a unit that follows the pace of requests, so that
 // there is nothing to tune. An endpoint that has not answered yet is taken for average, one that
-// joins others for a little better, and gets one request until it has. While most of the
-// endpoints fail, failures count for less.
+// joins others for a little better, and gets one request until it has. One that is new or back, or
+// that has failed, counts for a while as no faster than the median while it has requests in flight. While most of
+// the endpoints fail, failures count for less.
 //
 // It needs a sweep about once a second (evenkeel.Pool sees to that), which rebuilds the
 // table that the second kind is drawn from. A pick compares five endpoints, whatever
@@ -72,6 +73,13 @@ type adaptive struct {
 func (p *adaptive) Watch(s *Snapshot) {
 	if p.static != nil {
 		p.static.Watch(s)
+	}
+	for i, r := range s.records {
+		if s.Available(i) {
+			r.comeBack()
+		} else {
+			r.mark(markAway)
+		}
 	}
 	p.Sweep(s, s.members.shared.swept.Load())
 }

@@ -30,8 +30,10 @@
 //	P2C, PeakEWMA              expected wait       O(1)¹             forgets what is rare   estimates that fade to zero make all look alike
 //	Least, LeastTime           time, in flight     O(n)¹             forgets slowly         one client's averages; failing fast looks idle
 //	Adaptive                   expected wait       O(1)              latencies remember     needs samples of its own
+//	Hash                       the key, then load  O(1)²             agree on every key     popular keys: bounded, at a second cache
 //
 //	¹ takes a lock
+//	² rendezvous: O(n)
 //
 // In words: a rule that goes by nothing or by weights treats every endpoint as its
 // configuration says, whatever is happening, and does not mind how many clients
@@ -42,14 +44,18 @@
 // something there. Only what endpoints report covers everybody's traffic. Looking
 // at all endpoints and taking the best is safe with counts of one's own, and dangerous
 // with anything that others see too or that is old: all go to the same place at once.
-// A few random candidates give nearly all of the gain without that.
+// A few random candidates give nearly all of the gain without that. Adaptive looks at all of up
+// to twelve, and guards against it: those that are new, back or mended count as no faster
+// than the median while they have requests in flight, and while most of the endpoints fail, failures
+// count for little, so that whoever is back first does not get everything.
 //
 // Endpoints that ask to be left alone are, by the policies that go by the expected wait;
 // others do not know of it.
 //
 // Anything that counts failures as answers prefers whoever fails fast. Here a failure
 // is never a latency sample, and the policies that go by the expected wait count it
-// as a score of its own; policies by in-flight counts alone do not see it.
+// as a score of its own, by the part of requests that fails rather than by failures a second;
+// policies by in-flight counts alone do not see it.
 //
 // # Weights
 //

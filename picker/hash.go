@@ -16,7 +16,7 @@ type HashTable uint8
 const (
 	// Maglev is a table of slots, the zero value: one load a pick for any number of
 	// endpoints, and shares within a slot of what the weights say. A change of the list moves
-	// up to 0.6 % of the keys that need not have moved. See [hash.Maglev].
+	// up to 1 % of the keys that need not have moved, 0.6 % with 100 endpoints. See [hash.Maglev].
 	Maglev HashTable = iota
 	// Ring is a circle of points: a change moves only the keys that have to. Shares are
 	// uneven, by 8 % with the usual 160 points. See [hash.Ring].
@@ -56,11 +56,16 @@ func (t HashTable) String() string {
 //
 // Load is bounded: no endpoint has more than LoadFactor times its share of the requests in
 // flight; the keys of one that is full go to their next candidates. So a popular key cannot
-// take an endpoint down, at the price of reaching a second cache. An endpoint that has not
-// answered yet gets one request at a time, one that comes back slowly gets a part of its
-// bound, and one that asked to be left alone is passed by. Of these things a Hash knows what
-// Fallback learns: nothing with Random, say. Request.Avoid is honoured in the order of
-// candidates.
+// take an endpoint down, at the price of reaching a second cache. An endpoint that asked to be
+// left alone is passed by, and one that joined others gets one request at a time until it has
+// answered. After either, its bound grows from a tenth to the whole in ten seconds or more, by
+// the pace of requests; with a Ring or Rendezvous, what it does not take yet goes to those who
+// had the keys before. Of these things a Hash knows what Fallback learns: nothing with Random,
+// say. Request.Avoid is honoured in the order of candidates.
+//
+// A Hash does not look at failures: while an endpoint fails and is available all the same, its
+// keys fail. In gRPC one without a connection is not available, be it that none can be made or
+// that none has been made yet: a client's first calls may go to next candidates.
 //
 // A list that the table cannot hold, which takes more endpoints than Size or more ring points
 // than [hash.DefaultRingMaxPoints], is served by [Rendezvous] instead, on which all clients
@@ -92,9 +97,14 @@ type Hash struct {
 	Fallback Policy
 	// StickyKeys is how many keys are remembered with the endpoint they were sent to, up to
 	// 16,777,216: such a key stays there while the endpoint is available, whatever happens to
-	// the list and however loaded it is. Each takes 32 to 64 bytes. Beyond that number the
-	// longest unused ones are forgotten. It holds within one client; others may send the key
-	// elsewhere. 0, the default, remembers none.
+	// the list and however loaded it is; so does one that found its owner full at first. When
+	// its endpoint leaves the list, the key is placed anew. When it is merely not available,
+	// the key goes to its next candidates, and back if that lasts for less than 1/64 of
+	// StickyTTL (9 s by default), as when a connection is made anew; after twice that it
+	// belongs to where it went, for what it has left there is newer. A key that nobody asks for
+	// meanwhile stays. Each takes 32 to 64 bytes. Beyond that number the longest unused ones
+	// are forgotten. It holds within one client, which others need not agree with; in gRPC it
+	// ends when the channel goes idle. 0, the default, remembers none.
 	StickyKeys int
 	// StickyTTL is how long an unused key is remembered, 1 s to 168 h; 0 means 10 min.
 	StickyTTL time.Duration
@@ -168,12 +178,17 @@ func validateFallback(p Policy) error {
 	return p.Validate()
 }
 
-// Needs returns what the fallback learns, and the pool's total if load is bounded.
+// Needs returns what the fallback learns and, if load is bounded, the pool's total, with which
+// newcomers that the fallback learns of take up their share slowly.
 func (h Hash) Needs() Need {
-	if h.Unbounded {
-		return h.fallback().Needs()
+	needs := h.fallback().Needs()
+	switch {
+	case h.Unbounded:
+		return needs
+	case needs&NeedLatency != 0:
+		needs |= NeedRamp
 	}
-	return h.fallback().Needs() | needTotal
+	return needs | needTotal
 }
 
 // bound returns the bound of load, none if that is switched off.

@@ -123,6 +123,112 @@ func TestHashProbesNewcomersWithOneRequest(t *testing.T) {
 	}
 }
 
+// By default, one that joined others has a tenth of its bound once it has answered, and one that
+// asked to be left alone when that is over; both grow. Whatever a ramp does not let in goes to
+// the key's next candidate.
+func TestHashEasesInNewcomersAndThoseThatComeBack(t *testing.T) {
+	const most = 20
+	for _, kind := range hashKinds {
+		h := Hash{Table: kind, MinCapacity: most}
+		list := hashList(10, false)
+		for _, back := range []bool{false, true} {
+			c := newHashClient(t, h, list[:9])
+			warm := func(n int) {
+				for k := range n {
+					p, _ := c.pick(keyed(hashKey(k)))
+					c.now += int64(time.Millisecond)
+					p.Done(c.now, Result{Outcome: Success})
+				}
+				c.sweep()
+			}
+			warm(300)
+			c.update(list)
+			key := uint64(0)
+			for c.p.(*hashed).table.lookup(key) != 9 {
+				key++
+			}
+			p, i := c.pick(keyed(key))
+			if back {
+				p.Done(c.now, Result{Outcome: Overload, RetryAfter: 10 * time.Second})
+				if _, i := c.pick(keyed(key)); i == 9 {
+					t.Errorf("%v: it asked to be left alone, and got a request", kind)
+				}
+				c.now = c.m.Record(9).avoidUntil.Load()
+			} else {
+				c.now += int64(time.Millisecond)
+				p.Done(c.now, Result{Outcome: Success})
+			}
+			if i != 9 {
+				t.Fatalf("%v: the key went to %d, want the newcomer", kind, i)
+			}
+			start, window := c.now, int64(rampUnits*c.g.shared.learning.Load().unit)
+			if window < int64(10*time.Second) {
+				t.Errorf("a ramp takes %v, want 10 s at least", time.Duration(window))
+			}
+			next := candidates(t, h, list, key)[1]
+			for _, tc := range []struct{ tenths, want int64 }{{0, 2}, {5, 10}, {9, 18}, {10, most}} {
+				c.now = start + tc.tenths*window/10
+				before := c.m.Record(next).InFlight()
+				var open []Pick
+				for range most {
+					p, _ := c.pick(keyed(key))
+					open = append(open, p)
+				}
+				if got := c.m.Record(9).InFlight(); got != tc.want {
+					t.Errorf("%v, back %v: after %d tenths it has %d in flight, want %d", kind, back, tc.tenths, got, tc.want)
+				}
+				if got := c.m.Record(next).InFlight() - before; got != most-tc.want {
+					t.Errorf("%v, back %v: the next candidate has %d, want the other %d", kind, back, got, most-tc.want)
+				}
+				for i := range open {
+					open[i].Done(c.now, Result{Outcome: Canceled})
+				}
+			}
+		}
+	}
+}
+
+// A ramp is a part of a bound, and begins with an answer: a Hash asks for it where it has both.
+func TestHashNeedsWhatItsFallbackLearnsAndARamp(t *testing.T) {
+	adaptive := Adaptive{}.Needs()
+	for _, c := range []struct {
+		h    Hash
+		want Need
+	}{
+		{Hash{}, adaptive | NeedRamp},
+		{Hash{Unbounded: true}, adaptive},
+		{Hash{Fallback: Random{}}, 0},
+		{Hash{Fallback: P2C{}}, P2C{}.Needs()},
+	} {
+		if got := newHashClient(t, c.h, nil).s.Needs(); got != c.want {
+			t.Errorf("%+v needs %b, want %b", c.h, got, c.want)
+		}
+	}
+}
+
+// An endpoint that is available again has its keys at once, and never more than its bound.
+func TestHashBoundsWhoIsAvailableAgain(t *testing.T) {
+	list := hashList(10, false)
+	c := newHashClient(t, Hash{}, list)
+	for k := range 300 {
+		p, _ := c.pick(keyed(hashKey(k)))
+		c.now += int64(time.Millisecond)
+		p.Done(c.now, Result{Outcome: Success})
+	}
+	c.without(4)
+	for k := range 200 {
+		c.pick(keyed(hashKey(k)))
+	}
+	c.available(nil)
+	for n := range 100 {
+		c.pick(keyed(hashKey(n)))
+		// Sums are taken at every 16th pick of a lane.
+		if got, bound := c.m.Record(4).InFlight(), int64(1.25*float64(200+n+1)/10)+1; got > bound {
+			t.Fatalf("pick %d: it has %d in flight, want at most %d", n, got, bound)
+		}
+	}
+}
+
 // An endpoint on its way back has a part of its bound that grows.
 func TestHashRampsByRequestsInFlight(t *testing.T) {
 	h := Hash{Table: Rendezvous, MinCapacity: 20}

@@ -14,7 +14,8 @@ func sticky(kind HashTable, keys int, ttl time.Duration) Hash {
 }
 
 // A key stays where it is while that is available: endpoints come and go, the order of the list
-// changes, others are down, load is high. Only the keys of an endpoint that is gone move.
+// changes, others are down, load is high. Only the keys of an endpoint that is gone move, and
+// those of one that is down for a second are back afterwards.
 func TestHashStickyKeysStayThroughUpdates(t *testing.T) {
 	for _, kind := range hashKinds {
 		r := rand.New(rand.NewPCG(31, uint64(kind)))
@@ -25,16 +26,18 @@ func TestHashStickyKeysStayThroughUpdates(t *testing.T) {
 		for range 60 {
 			here := map[string]bool{}
 			for i := range c.m.Len() {
-				id := c.m.Endpoint(i).ID
-				here[id] = !out[id]
+				here[c.m.Endpoint(i).ID] = true
 			}
 			for k := range 300 {
 				key := hashKey(k)
 				got := c.owner(key)
-				if was, ok := at[key]; ok && got != was && here[was] {
+				was, ok := at[key]
+				switch {
+				case !ok || !here[was]:
+					at[key] = got
+				case got != was && !out[was]:
 					t.Fatalf("%v: key %d moved from %s, which is available, to %s", kind, k, was, got)
 				}
-				at[key] = got
 			}
 			list := slices.Clone(all)
 			r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -92,6 +95,64 @@ func TestHashStickyKeysSurviveRetries(t *testing.T) {
 	}
 }
 
+// An endpoint that is down for a moment has its keys back, and so has one whose keys nobody
+// asked for meanwhile. After a thirty-second of the TTL they belong to where they went.
+func TestHashStickyKeysWaitForAnEndpointThatBlinks(t *testing.T) {
+	const ttl = 64 * time.Second // a tick is a second
+	for _, c := range []struct {
+		name string
+		uses []time.Duration // after the endpoint went; below 0 they are retries
+		back time.Duration
+		home bool
+	}{
+		{"a blink", []time.Duration{0, 500 * time.Millisecond}, 900 * time.Millisecond, true},
+		{"nobody asked", nil, 50 * time.Second, true},
+		{"one asked, long ago", []time.Duration{time.Second}, 50 * time.Second, true},
+		{"an outage", []time.Duration{0, 2500 * time.Millisecond}, 3 * time.Second, false},
+		{"an outage that retries saw", []time.Duration{0, -2500 * time.Millisecond}, 3 * time.Second, true},
+	} {
+		list := hashList(10, false)
+		client := newHashClient(t, sticky(Rendezvous, 100, ttl), list)
+		key := hashKey(3)
+		order := candidates(t, Hash{Table: Rendezvous}, list, key)
+		home, next := list[order[0]].ID, list[order[1]].ID
+		if got := client.owner(key); got != home {
+			t.Fatalf("the key goes to %s, want %s", got, home)
+		}
+		client.now += int64(20 * time.Second) // it is no rule about the time since the last use
+		gone := client.now
+		client.without(order[0])
+		for _, at := range c.uses {
+			client.now = gone + int64(max(at, -at))
+			r := keyed(key)
+			if at < 0 {
+				r.Avoid = []*Record{client.m.Record(order[5])}
+			}
+			p, i := client.pick(r)
+			p.Done(client.now, Result{Outcome: Success})
+			if got := list[i].ID; got != next {
+				t.Errorf("%s: meanwhile the key goes to %s, want %s", c.name, got, next)
+			}
+		}
+		client.now = gone + int64(c.back)
+		client.available(nil)
+		for range 5 {
+			want := home
+			if !c.home {
+				want = next
+			}
+			if got := client.owner(key); got != want {
+				t.Errorf("%s: afterwards the key goes to %s, want %s", c.name, got, want)
+			}
+			client.now += int64(40 * time.Second)
+			// One blink says nothing about the next.
+			client.without(order[0])
+			client.owner(key)
+			client.available(nil)
+		}
+	}
+}
+
 // A key that is not used for the TTL goes home; one that is used now and then stays.
 func TestHashStickyKeysExpireWhenUnused(t *testing.T) {
 	ttl := time.Minute
@@ -99,9 +160,12 @@ func TestHashStickyKeysExpireWhenUnused(t *testing.T) {
 	c := newHashClient(t, sticky(Rendezvous, 100, ttl), list)
 	key := hashKey(3)
 	home := c.p.(*hashed).table.lookup(key)
-	away := func() string { // the key, bound to its second candidate
+	away := func() (id string) { // the key, bound to its second candidate
 		c.without(home)
-		id := c.owner(key)
+		for range 2 {
+			id = c.owner(key)
+			c.now += int64(ttl) / 30
+		}
 		c.available(nil)
 		return id
 	}
@@ -153,7 +217,7 @@ func TestHashStickyKeysAreBounded(t *testing.T) {
 		}
 		found := 0
 		for i := len(all) - keys; i < len(all); i++ {
-			switch got := k.find(all[i], stickyTicks); got {
+			switch got := k.find(all[i], stickyTicks).serial(); got {
 			case uint32(i + 1):
 				found++
 			case 0:
@@ -197,8 +261,12 @@ func TestStickyKeysAgreeWithAMap(t *testing.T) {
 				want = e.serial
 				naive[key] = entry{e.serial, tick}
 			}
-			if got := k.find(key, tick); got != want {
+			b := k.find(key, tick)
+			if got := b.serial(); got != want {
 				t.Fatalf("step %d: key %#x has endpoint %d, want %d", step, key, got, want)
+			}
+			if want != 0 {
+				b.used(tick)
 			}
 		}
 	}
@@ -213,12 +281,12 @@ func TestStickyKeysLeaveClaimedPlacesAlone(t *testing.T) {
 		set[w].data.Store(stickyClaimed)
 	}
 	k.bind(3, 9, 1)
-	if got := k.find(3, 1); got != 0 || set[3].data.Load() != stickyClaimed {
+	if got := k.find(3, 1).serial(); got != 0 || set[3].data.Load() != stickyClaimed {
 		t.Errorf("a claimed place was written: %d, %#x", got, set[3].data.Load())
 	}
 	set[5].data.Store(0)
 	k.bind(3, 9, 1)
-	if got := k.find(3, 1); got != 9 || set[5].key.Load() != 3 {
+	if got := k.find(3, 1).serial(); got != 9 || set[5].key.Load() != 3 {
 		t.Errorf("a free place was not used: %d, %d", got, set[5].key.Load())
 	}
 }
@@ -235,9 +303,19 @@ func TestStickyKeysNeverMixUpKeys(t *testing.T) {
 				key := 1 + r.Uint64N(200)
 				if step%3 == 0 {
 					k.bind(key, uint32(key)<<8|r.Uint32N(256), step/10_000)
-				} else if got := k.find(key, step/10_000); got != 0 && got>>8 != uint32(key) {
+					continue
+				}
+				b := k.find(key, step/10_000)
+				if got := b.serial(); got != 0 && got>>8 != uint32(key) {
 					t.Errorf("key %d has the endpoint of key %d", key, got>>8)
 					return
+				}
+				switch {
+				case b.serial() == 0:
+				case step%3 == 1:
+					b.used(step / 10_000)
+				default:
+					b.missed(step / 10_000)
 				}
 			}
 		})

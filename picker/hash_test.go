@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/hash"
 )
 
 // Random picks, ends, failures and lists, each pick compared with the definition.
@@ -112,6 +114,34 @@ func TestHashClientsAgreeWhateverTheOrder(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// Fingerprint is that of a table of one's own, so that a client without a Snapshot can be compared
+// too. Equal ones agree on every key; those that agree need not be equal.
+func TestHashFingerprintIsThatOfATable(t *testing.T) {
+	list := hashList(30, true)
+	var own, twice []hash.Endpoint
+	for _, e := range list {
+		own = append(own, hash.Endpoint{ID: e.ID, Weight: e.Weight.Value()})
+		twice = append(twice, hash.Endpoint{ID: e.ID, Weight: 2 * e.Weight.Value()})
+	}
+	table, err := hash.NewMaglev(own, hash.MaglevConfig{Seed: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, _ := newHashClient(t, Hash{Seed: 5}, list).s.HashStats()
+	if stats.Fingerprint != table.Fingerprint() || stats.Stats != table.Stats() {
+		t.Errorf("it is %v, want that of the table, %#x, %+v", stats, table.Fingerprint(), table.Stats())
+	}
+	scaled, err := hash.NewMaglev(twice, hash.MaglevConfig{Seed: 5})
+	if err != nil || scaled.Fingerprint() == table.Fingerprint() {
+		t.Errorf("%v, and twice the weights have the same fingerprint", err)
+	}
+	for k := range 1000 {
+		if a, b := table.Lookup(hashKey(k)), scaled.Lookup(hashKey(k)); a != b {
+			t.Fatalf("key %d is on %d, with twice the weights on %d", k, a, b)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package picker
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 	"time"
@@ -12,16 +13,20 @@ const (
 	// stickyTicks is how many ticks a key is remembered unused. A key is written once in a
 	// tick at most, however often it is used.
 	stickyTicks = 64
+	// stickyPatience is for how many ticks a key is away before it stays where it went.
+	stickyPatience = 1
 	// stickyClaimed is the data of a place that somebody is about to write.
 	stickyClaimed = 1
+	// stickyAway in the data says that the endpoint was missed, and since when.
+	stickyAway = 1 << 63
 )
 
 // stickyKeys remembers which endpoint a key was sent to. It is bounded and never blocks: a set
 // of places for each part of the keys, in which the longest unused one gives way. There are
 // two places for each key that is to be remembered, so that few sets run over.
 //
-// A place's data is the endpoint's serial number and the tick of the last use; no serial means
-// that the key does not count. To give a place to another key one claims it by data, writes the
+// A place's data is the endpoint's serial number, the tick of the last use, and whether that was
+// in vain; no serial means that the key does not count. To give a place to another key one claims it by data, writes the
 // key and then the data, so that no key is seen with another's endpoint (but if a place changes
 // hands twice between two instructions, back to the same endpoint in the same tick). Who finds a
 // place claimed goes without.
@@ -71,26 +76,49 @@ func (k *stickyKeys) set(key uint64) *stickySet {
 	return &k.sets[mix(key)>>k.shift]
 }
 
-// find returns the serial number of the endpoint that key was sent to, 0 if it is not
-// remembered, and notes that the key was used.
-func (k *stickyKeys) find(key uint64, tick uint32) uint32 {
+// stickyBond is what is remembered of a key; the zero value is nothing.
+type stickyBond struct {
+	place *stickyPlace
+	data  uint64
+}
+
+// serial returns the endpoint's serial number, 0 if nothing is remembered. There is no room for
+// the highest bit, which only a pool that has had two billion endpoints would miss.
+func (b stickyBond) serial() uint32 { return uint32(b.data &^ stickyAway >> 32) }
+
+// find returns what is remembered of a key.
+func (k *stickyKeys) find(key uint64, tick uint32) stickyBond {
 	set := k.set(key)
 	for w := range set {
-		place := &set[w]
-		data, ok := place.of(key)
-		if !ok {
+		data, ok := set[w].of(key)
+		switch {
+		case !ok:
 			continue
+		case expired(data, tick):
+			return stickyBond{}
 		}
-		if expired(data, tick) {
-			return 0
-		}
-		if uint32(data) != tick {
-			// Whoever changed it in between knows better.
-			place.data.CompareAndSwap(data, data&^(1<<32-1)|uint64(tick))
-		}
-		return uint32(data >> 32)
+		return stickyBond{&set[w], data}
 	}
-	return 0
+	return stickyBond{}
+}
+
+// used notes that the key went to its endpoint. Whoever changed the place in between knows
+// better.
+func (b stickyBond) used(tick uint32) {
+	if is := b.data&^(stickyAway|math.MaxUint32) | uint64(tick); is != b.data {
+		b.place.data.CompareAndSwap(b.data, is)
+	}
+}
+
+// missed notes that the key's endpoint is not available, and reports whether it is worth
+// waiting for: a connection that is made anew is back in a moment, and what the key has there
+// with it.
+func (b stickyBond) missed(tick uint32) bool {
+	if b.data&stickyAway != 0 {
+		return int32(tick-uint32(b.data)) <= stickyPatience
+	}
+	b.place.data.CompareAndSwap(b.data, b.data&^math.MaxUint32|stickyAway|uint64(tick))
+	return true
 }
 
 // of returns the data of a place if it is key's.
@@ -116,7 +144,7 @@ func expired(data uint64, tick uint32) bool { return int32(tick-uint32(data)) > 
 // other that it had.
 func (k *stickyKeys) bind(key uint64, serial, tick uint32) {
 	set := k.set(key)
-	data := uint64(serial)<<32 | uint64(tick)
+	data := uint64(serial)<<32&^stickyAway | uint64(tick)
 	victim, idle := -1, int32(0)
 	var was uint64
 	for w := range set {
@@ -177,16 +205,22 @@ func (t *serialTable) index(serial uint32) int {
 }
 
 // pickSticky sends a key where it was sent before, while that is available. A request that is
-// not to go there goes elsewhere alone: the key stays.
+// not to go there, or not at the moment, goes elsewhere alone: the key stays.
 func (p *hashed) pickSticky(s *Snapshot, r *Request, now int64) int {
 	tick := p.sticky.ticks(now)
-	if serial := p.sticky.find(r.Key, tick); serial != 0 {
-		if i := p.serials.index(serial); i >= 0 && s.Available(i) && !r.avoids(s.records[i]) {
+	binds := len(r.Avoid) == 0
+	if b := p.sticky.find(r.Key, tick); b.serial() != 0 {
+		switch i := p.serials.index(b.serial()); {
+		case i < 0: // gone from the list
+		case !s.Available(i):
+			binds = binds && !b.missed(tick)
+		case !r.avoids(s.records[i]):
+			b.used(tick)
 			return i
 		}
 	}
 	i := p.place(s, r, now)
-	if len(r.Avoid) == 0 {
+	if binds {
 		p.sticky.bind(r.Key, s.records[i].serial, tick)
 	}
 	return i

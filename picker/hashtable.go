@@ -86,14 +86,16 @@ func newRendezvousTable(h Hash, list []hash.Endpoint, prev *hash.Rendezvous) *ha
 	return t
 }
 
-// HashStats describes what keys are looked up in.
+// HashStats describes what keys are looked up in. Who has no [Snapshot] gets Fingerprint and Stats
+// from a table of package hash with the same settings, IDs and weights.
 type HashStats struct {
 	// Table is the kind of table in use: Rendezvous while the list does not fit in the one
 	// that was asked for.
 	Table HashTable
 	// Misfits is how many lists did not fit in it, since the pool has had these settings.
 	Misfits uint64
-	// Fingerprint is equal in two clients if they agree on every key.
+	// Fingerprint identifies what keys map to: clients in which it is equal agree on every key.
+	// It may differ where they agree, as when one has all weights twice as high.
 	Fingerprint uint64
 	// Stats describes the table.
 	hash.Stats

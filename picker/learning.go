@@ -27,7 +27,9 @@ const (
 	// NeedMeanPrior asks for the latency assumed of endpoints without samples to be the
 	// mean of the others' instead of their median, and a little less for those that join
 	// others: more careful with newcomers where some endpoints are much slower than most,
-	// and in no doubt about them where all are alike.
+	// and in no doubt about them where all are alike. For a unit after their first answer, or
+	// after most of their requests have failed, endpoints then count as no faster than the
+	// median while they have requests in flight.
 	NeedMeanPrior
 	// needTotal asks for the number of requests in flight on the whole pool.
 	needTotal

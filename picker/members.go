@@ -106,6 +106,7 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 		} else if r.removedAt == 0 {
 			r.removedAt = max(now, 1)
 			r.mark(markApart)
+			r.mark(markAway)
 		}
 	}
 	m.prepareWeights()

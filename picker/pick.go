@@ -233,7 +233,13 @@ func (r *Record) answered(now int64, l *learning) {
 	if r.marks.Load()&markAnswered != 0 || r.marks.Or(markAnswered)&markAnswered != 0 {
 		return
 	}
-	if r.marks.Load()&markLate != 0 && l.needs&NeedRamp != 0 {
+	if r.marks.Load()&markLate == 0 {
+		return
+	}
+	if l.needs&NeedMeanPrior != 0 {
+		r.mark(markFresh)
+	}
+	if l.needs&NeedRamp != 0 {
 		r.startRamp(now)
 	}
 }

@@ -47,8 +47,9 @@ type Record struct {
 	traffic    float64 // picks, decayed
 	quietSince int64
 	removedAt  int64
+	freshSince int64 // instant of the first sweep that saw markFresh, 0: none has
 	member     bool
-	_          [48]byte // to a multiple of two lines, which processors fetch together
+	_          [40]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (
@@ -58,6 +59,8 @@ const (
 	markAvoided              // avoidUntil may lie ahead
 	markRamp                 // rampFrom may be recent
 	markLate                 // joined others that had samples already
+	markAway                 // not a member, or not available: see comeBack
+	markFresh                // has come, come back or failed mostly of late: see comeBack
 	markApart                // not available: its work is not in the pool's total, see totals
 )
 

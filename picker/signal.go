@@ -38,9 +38,10 @@ type CountsInFlight interface {
 // All but InFlight are the expected wait in the same form, from different estimates of
 // latency: log2 of the estimate (or of the mean age of unanswered requests where
 // that is longer), plus log2(requests in flight + 1), plus 3 doublings for each
-// halving of the success score. An endpoint that asks to be left alone loses to
-// everybody, and after that, like one that has just given its first answer, comes
-// back over ten time units. See [Record] for what is learnt.
+// halving of the success score, five doublings at most while most of the endpoints fail. An
+// endpoint that asks to be left alone loses to everybody, and after that, like one that has
+// joined others and given its first answer, comes back over ten time units. (For the latter
+// [Adaptive] does otherwise: see [NeedMeanPrior].) See [Record] for what is learnt.
 type BuiltinSignal uint8
 
 const (

@@ -36,6 +36,10 @@ func (g *Registry) Sweep(now int64) {
 		members++
 		if r.failsMostly(now, l) {
 			failing++
+			if l.needs&NeedMeanPrior != 0 {
+				r.mark(markFresh)
+				r.freshSince = 0 // the unit begins when it no longer does
+			}
 		}
 		n := r.picksSince()
 		picks += n
@@ -44,6 +48,7 @@ func (g *Registry) Sweep(now int64) {
 			known = append(known, knownLatency{lg, r.traffic})
 		}
 		r.forgetHint(now, rampUnits*l.unit)
+		r.ageFresh(now, l.unit)
 	}
 	g.scratch = known
 	g.picks += picks
@@ -158,6 +163,20 @@ func (g *Registry) pace(now int64, picks uint64, members int) {
 func (r *Record) forgetHint(now int64, window time.Duration) {
 	r.unmark(markAvoided, func() bool { return r.avoidUntil.Load() > now })
 	r.unmark(markRamp, func() bool { return r.rampFrom.Load() > now-int64(window) })
+}
+
+// ageFresh ends what comeBack began after a unit, which is ten latencies at least:
+// by then answers tell of the endpoint's own queue.
+func (r *Record) ageFresh(now int64, unit time.Duration) {
+	switch {
+	case r.marks.Load()&markFresh == 0:
+		r.freshSince = 0
+	case r.freshSince == 0:
+		r.freshSince = now
+	case now-r.freshSince >= int64(unit):
+		r.marks.And(^uint32(markFresh))
+		r.freshSince = 0
+	}
 }
 
 // unmark clears m unless stands says that it still holds. A writer stores the fact

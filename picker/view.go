@@ -74,7 +74,7 @@ func (r *Record) wait(now int64, l *learning) int64 {
 	v := view(r.view.Load())
 	marks := r.marks.Load()
 	k := r.openWith(aging)
-	if v == 0 || marks&(markLeaked|markAvoided|markRamp) != 0 {
+	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh) != 0 {
 		return r.waitInDetail(v, aging, k, marks, now, l)
 	}
 	cost := v.cost() + countLog2(k)
@@ -94,7 +94,8 @@ func (r *Record) overdue(v view, aging ewma.AgeView, marks uint32, now int64) in
 	return 0
 }
 
-// waitInDetail is wait for endpoints without samples, with leaks or with hints.
+// waitInDetail is wait for endpoints without samples, with leaks or with hints, and for
+// those that have come lately.
 func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning) int64 {
 	if marks&markLeaked != 0 {
 		k = max(k-r.leaked.Load(), 0)
@@ -109,6 +110,9 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
 	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
+	if marks&markFresh != 0 && k > 0 {
+		cost = max(cost, r.shared.median.Load()+countLog2(k))
+	}
 	if marks&(markAvoided|markRamp) != 0 {
 		return r.cautious(cost, now, l)
 	}

@@ -110,6 +110,21 @@ func (r *Record) cautious(cost, now int64, l *learning) int64 {
 	return cost
 }
 
+// comeBack notes that the endpoint is available. If it was not, what is known of it is from
+// before, or from an empty queue, while others' queues may be long. Latencies tell of a queue
+// only when it has been worked off: all traffic would go there until the first request of one
+// several times as long as the others' is answered. So for a unit, with requests in flight, it
+// counts as no faster than the median, and gets as many as the others have. So do newcomers,
+// from their first answer, and those that have failed mostly.
+func (r *Record) comeBack() {
+	if r.marks.Load()&markAway == 0 {
+		return
+	}
+	if r.marks.And(^uint32(markAway))&markAnswered != 0 {
+		r.mark(markFresh)
+	}
+}
+
 // startRamp makes the endpoint take up its share slowly from instant from.
 func (r *Record) startRamp(from int64) {
 	r.rampFrom.Store(from)

@@ -54,6 +54,31 @@ func ScaleIn(balancers int) Scenario {
 	return s
 }
 
+// BackUnderLoad is eight servers at 95 % load, to two of which something happens from 5 to 15 s
+// that leaves the others with queues of seconds, and theirs empty.
+func BackUnderLoad(name string, p Phase, balancers int) Scenario {
+	p.From, p.Until = 5*second, 15*second
+	s := Scenario{
+		Name: fmt.Sprintf("back_under_load/%s/B=%d", name, balancers), Servers: equal(8, Server{Workers: 4}), Service: exponential(20 * time.Millisecond),
+		Arrivals: Arrivals{Rate: 0.95 * 8 * 200}, Balancers: balancers, Delay: time.Millisecond / 2, Timeout: 3 * second,
+		Length: 40 * second, Windows: []Span{{"after", 15 * second, 40 * second}},
+	}
+	s.Servers[0].Phases, s.Servers[1].Phases = []Phase{p}, []Phase{p}
+	return s
+}
+
+// HelpUnderLoad is eleven servers that get a twentieth more than they can do, until a twelfth
+// joins at 5 s.
+func HelpUnderLoad(balancers int) Scenario {
+	s := Scenario{
+		Name: fmt.Sprintf("help_under_load/B=%d", balancers), Servers: equal(12, Server{Workers: 16}), Service: exponential(20 * time.Millisecond),
+		Arrivals: Arrivals{Rate: 1.05 * 11 * 800}, Balancers: balancers, Delay: time.Millisecond / 2, Timeout: second,
+		Length: 20 * second, Windows: []Span{{"after", 5 * second, 20 * second}},
+	}
+	s.Servers[11].Phases = []Phase{{Until: 5 * second, Absent: true}}
+	return s
+}
+
 // Newcomer is S5, four servers of 20 ms and one of a second, that another fast one joins
 // after ten minutes. It must not be taken for the slow one.
 func Newcomer(rate float64) Scenario {
@@ -93,6 +118,20 @@ func listCases() (out []Case) {
 					return float64(slices.Max(r.Window("after").MaxInFlight[n:]))
 				}}))
 		}
+	}
+	for _, b := range []int{1, 50} {
+		over := func(i int) Figure {
+			return Figure{Name: "most in flight over the others'", Unit: "×", Of: func(r *Result) float64 {
+				most := r.Window("after").MaxInFlight
+				return float64(most[i]) / float64(most[len(most)-2]) // one of the others in either case
+			}}
+		}
+		figures := []Figure{successIn("after"), quantileIn("p99 after", "after", 0.99)}
+		out = append(out,
+			against(BackUnderLoad("left", Phase{Absent: true}, b), append(figures, over(0))...),
+			against(BackUnderLoad("failing", failing(0, 0, 1), b), append(figures, over(0))...),
+			against(BackUnderLoad("slow", Phase{Slow: 20}, b), append(figures, over(0))...),
+			against(HelpUnderLoad(b), append(figures, over(11))...))
 	}
 	for _, rate := range []float64{0.5, 2, 20} {
 		out = append(out, against(Newcomer(rate), shareOf("its share at first", "at first", 5, 6), shareOf("its share then", "then", 5, 6)))
