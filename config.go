@@ -46,7 +46,7 @@ const (
 // a value: copy it freely, and do not change what it points to once it is in use.
 type Config struct {
 	// Policy chooses the endpoint of each request. nil means [picker.Adaptive]: of up to
-	// eight endpoints, or of five drawn, the one with the shortest expected wait by latency,
+	// twelve endpoints, or of five drawn, the one with the shortest expected wait by latency,
 	// requests in flight and success.
 	Policy Policy
 
