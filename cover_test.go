@@ -267,7 +267,7 @@ func TestSizeFollowsTheOfferedLoad(t *testing.T) {
 	for _, s := range []struct {
 		rate     int
 		min, max int
-	}{{1, 5, 5}, {20, 16, 20}, {19, 16, 20}, {200, 33, 40}, {15, 13, 22}, {1, 5, 8}} {
+	}{{1, 5, 5}, {20, 16, 20}, {19, 16, 20}, {200, 40, 40}, {15, 13, 24}, {1, 5, 5}} {
 		offer(s.rate, 15*time.Minute)
 		if n := len(selectedIDs(c.pool)); n < s.min || n > s.max {
 			t.Errorf("%d endpoints at %d requests a second, want %d to %d", n, s.rate, s.min, s.max)

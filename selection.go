@@ -45,7 +45,11 @@ func (p *Pool[T]) newSelector(c *subset.Config) (*subset.Selector, error) {
 		}
 		own.Seed = p.identity
 	}
-	return subset.NewSelector(own)
+	s, err := subset.NewSelector(own)
+	if err == nil {
+		s.Resume(p.selector)
+	}
+	return s, err
 }
 
 // subsetMembers is a list as package subset has it. Weights that are alike do not count.
@@ -72,9 +76,6 @@ func (p *Pool[T]) adopt(now int64, built *picker.Members) {
 	n := len(p.listed)
 	if p.selector != nil {
 		p.chosen, factors = p.selector.Subset(), p.selector.Weights()
-		if len(p.chosen) == 0 && n > 0 {
-			p.chosen, factors = p.anyone(), nil
-		}
 		n = len(p.chosen)
 	}
 	list := make([]Endpoint, n)
@@ -114,20 +115,6 @@ func (p *Pool[T]) adopt(now int64, built *picker.Members) {
 	p.offered.after(p.members, p.selector != nil && p.config.Subset.MaxSize > 0)
 	p.changed = now
 	p.rebuild()
-}
-
-// anyone returns one endpoint of the list, for a client that would have none: lots of Deal that
-// are larger than the list leave some clients without, and of those that are down none is
-// added. Another index has another one; without an index there is always somebody.
-func (p *Pool[T]) anyone() []int {
-	var m subset.Members
-	for i := range p.listed {
-		m.IDs = append(m.IDs, p.listed[i].ID)
-	}
-	c := p.config.Subset
-	index, _, _ := c.ClientIndex.Resolve() // it was found when the selector was made
-	one, _ := subset.Rendezvous(subset.Client{Seed: c.Seed ^ uint64(index)<<32}, m, 1)
-	return one
 }
 
 // place returns where in the list member i is. mu is held, as for member.

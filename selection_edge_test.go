@@ -53,6 +53,73 @@ func TestSubsetOfAFleetThatIsDownIsNotEmpty(t *testing.T) {
 	}
 }
 
+// 460 endpoints are between two doublings: a client that began with 300 holds another lot than one
+// that begins now.
+func TestWhatASubsetHoldsComesThroughAChangeOfConfiguration(t *testing.T) {
+	c := subset.Config{Size: 10, ClientIndex: subset.IndexOf(3)}
+	p := subsetted(t, 300, c)
+	if err := p.UpdateAt(origin, members(460)); err != nil {
+		t.Fatal(err)
+	}
+	ids := selectedIDs(p)
+	if slices.Equal(ids, selectedIDs(subsetted(t, 460, c))) {
+		t.Fatal("nothing is held")
+	}
+	for _, less := range []int{3, -1} {
+		own := c
+		own.MinAvailable, own.ClientCount = less, 40
+		if err := p.SetConfigAt(origin, evenkeel.Config{Subset: &own}); err != nil || !slices.Equal(selectedIDs(p), ids) {
+			t.Errorf("%v: %v became %v", err, ids, selectedIDs(p))
+		}
+	}
+	for _, list := range [][]evenkeel.Member[int]{nil, members(460)} { // nobody for a moment
+		if err := p.UpdateAt(origin, list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := selectedIDs(p); !slices.Equal(got, ids) {
+		t.Errorf("%v became %v through an empty list", ids, got)
+	}
+}
+
+// Of forty endpoints one accepts connections, and it is not among the eight that a client with a
+// size of four has at a time. It is found within minutes, and kept.
+func TestTheLastEndpointThatIsUpIsFound(t *testing.T) {
+	p := subsetted(t, 0, subset.Config{Size: 4, Seed: 3})
+	if err := p.UpdateAt(origin, connecting(40)); err != nil {
+		t.Fatal(err)
+	}
+	all, _ := subset.Order(subset.Client{Seed: 3}, subset.Members{IDs: idsOf(connecting(40))})
+	up := connecting(40)[all[39]].ID
+	now, found := origin, time.Duration(0)
+	for now.Sub(origin) < time.Hour {
+		selected := selectedIDs(p)
+		if len(selected) > 8 {
+			t.Fatalf("%d are selected", len(selected))
+		}
+		if slices.Contains(selected, up) {
+			p.SetState(up, evenkeel.Ready)
+			if found == 0 {
+				found = now.Sub(origin)
+			}
+		}
+		if _, err := p.PickAt(now, evenkeel.Request{}); (err == nil) != (found > 0) {
+			t.Fatalf("after %v: %v, and it was found after %v", now.Sub(origin), err, found)
+		}
+		now = p.Sweep(now)
+	}
+	if found == 0 || found > 20*time.Minute {
+		t.Errorf("found after %v", found)
+	}
+}
+
+func idsOf(list []evenkeel.Member[int]) (ids []string) {
+	for _, m := range list {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
 // Everything at once, for the race detector; and nothing is in flight at the end.
 func TestSelectionMayChangeUnderAnything(t *testing.T) {
 	p, err := evenkeel.NewPool[int](evenkeel.Config{}, evenkeel.Options{OnWarning: func(string) {}})

@@ -106,16 +106,18 @@
 //
 // "subset" connects the channel to a part of the resolver's endpoints, as package subset says;
 // {} is one with all defaults, 20 endpoints drawn by a seed of the channel's own. The others have
-// no connection. The part changes with the list's addresses and nothing else about it; while
+// no connection. The part changes with the list's addresses and nothing else about it (but with
+// weights for "aperture", and with the load for "max_size"); while
 // too few of it are READY, others are connected too, half a second after a connection is lost or
 // three seconds after an attempt began, and given back when they have not been needed for a minute.
+// While not one can be reached, further ones take their turn, once a minute.
 // Calls on a connection that leaves go on to their end.
 //
 //	{"subset": {"size": 30, "client_index_env": "JOB_COMPLETION_INDEX", "client_count": 200}}
 //
 //	"algorithm": "auto"           deal with an index, else rendezvous; or "rendezvous", "deal",
 //	                              "rocksteadier", "aperture", "deterministic"
-//	"size": 20                    how many; a warning below 12
+//	"size": 20                    how many; below 12 there is little to choose from
 //	"client_index": 3             or one of the next two: this client's index in its deployment
 //	"client_index_env": "NAME"    what an environment variable says, "3" or "web-3"
 //	"client_index_host": true     the ordinal of the host's name, web-3

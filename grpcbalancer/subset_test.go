@@ -288,8 +288,40 @@ func TestSlowStartsAreNoReasonToTopUp(t *testing.T) {
 			t.Errorf("%d connections were opened when none had come up after 3 s, want 6", r.opened)
 		}
 		r.passing(time.Hour)
-		if r.opened != 8 {
-			t.Errorf("%d connections were opened where nothing can be reached, want 8", r.opened)
+		if open := r.openAddrs(); len(open) != 8 {
+			t.Errorf("%v are open where nothing can be reached, want eight", open)
+		}
+	})
+}
+
+// Where nothing can be reached, there are at most as many connections again as the size, and two of
+// them make room for others once a minute, until somebody is found.
+func TestOthersAreTriedWhileNobodyCanBeReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, fourOf)
+		var all []string
+		for i := range 40 {
+			all = append(all, fmt.Sprintf("s%d", i))
+		}
+		r.lose(all...)
+		r.update(manyAt(40)...)
+		r.passing(50 * time.Second)
+		early := r.openAddrs()
+		if len(early) != 8 || r.opened != 8 {
+			t.Errorf("%v open, %d opened in less than a minute, want 8", early, r.opened)
+		}
+		r.passing(10 * time.Minute)
+		if open := r.openAddrs(); len(open) != 8 || r.opened < 8+2*9 || r.opened > 8+2*11 {
+			t.Errorf("%v open, %d opened in ten minutes, want 8 and two more a minute", open, r.opened)
+		}
+		r.lose(early...) // all others can be reached from now on
+		r.passing(2 * time.Minute)
+		if r.wantState(connectivity.Ready); !slices.ContainsFunc(r.openAddrs(), func(a string) bool { return !slices.Contains(early, a) }) {
+			t.Errorf("%v open, none of which can be reached", r.openAddrs())
+		}
+		was := r.opened
+		if r.passing(10 * time.Minute); r.opened > was+2 {
+			t.Errorf("%d connections were opened after somebody was found", r.opened-was)
 		}
 	})
 }

@@ -55,9 +55,10 @@
 //		Subset: &subset.Config{Size: 20, ClientIndex: subset.IndexFromHost()},
 //	}}
 //
-// The part changes with the addresses and with no weight, except that drained ones do not count
-// as available: while too few are, others are used too. Who leaves the part ends its requests, and then its
-// connections close. Snapshot shows how many addresses there are, and warnings.
+// The part changes with the addresses, with the load if the configuration says so, and with no
+// weight, except of the algorithm Aperture. Drained addresses do not count as available: while too
+// few are, others are used too. One that does not answer does count. Who leaves the part ends its
+// requests, and then its connections close. Snapshot shows how many addresses there are, and warnings.
 //
 // # Retries
 //

@@ -163,17 +163,7 @@ func TestLeavesAreMadeForTheSelectedAlone(t *testing.T) {
 	if made.Load() != 4 {
 		t.Errorf("%d leaves were made, want 4", made.Load())
 	}
-	var slow []*http.Response
-	for busy := (*server)(nil); busy == nil; { // until one is on the first of them
-		before := in[0].requests.Load()
-		resp, err := cl.Do(request(t, "GET", svc+"slow", nil))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if slow = append(slow, resp); in[0].requests.Load() > before {
-			busy = in[0]
-		}
-	}
+	slow := untilBusy(t, cl, in[0])
 	list := static(append([]*server{}, servers...))
 	for i, s := range servers { // those selected are drained but one, so that others come in
 		if slices.Contains(in[:3], s) {
@@ -202,6 +192,19 @@ func TestLeavesAreMadeForTheSelectedAlone(t *testing.T) {
 		}
 	}
 	eventually(t, "all connections that left are closed", func() bool { return in[0].open.Load()+in[1].open.Load()+in[2].open.Load() == 0 })
+}
+
+// untilBusy sends requests that last until one of them is at that server.
+func untilBusy(t *testing.T, cl *http.Client, wanted *server) (open []*http.Response) {
+	t.Helper()
+	for before := wanted.requests.Load(); wanted.requests.Load() == before; {
+		resp, err := cl.Do(request(t, "GET", svc+"slow", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, resp)
+	}
+	return open
 }
 
 // The same over HTTP/2, where net/http keeps the connection of a request that ends later, for an
@@ -301,12 +304,7 @@ func TestAddedEndpointsAreGivenBackAndAddedAgain(t *testing.T) {
 			if len(leaves) != 5 {
 				t.Fatalf("round %d: leaves %v, want one more than %v", round, slices.Sorted(maps.Keys(leaves)), base)
 			}
-			var added *idleCount
-			for addr, l := range leaves {
-				if !slices.Contains(base, addr) {
-					added = l
-				}
-			}
+			added := newcomer(leaves, base)
 			if added.asked != 20*round || added.idle != round-1 {
 				t.Errorf("round %d: %d requests and %d times closed, want half of the requests, and before", round, added.asked, added.idle)
 			}
@@ -320,12 +318,26 @@ func TestAddedEndpointsAreGivenBackAndAddedAgain(t *testing.T) {
 				t.Errorf("round %d: %d selected of %d, its connections closed %d times", round, len(s.Endpoints), s.Listed, added.idle)
 			}
 			for _, e := range onlyGroup(tr).endpoints {
-				if selected := slices.Contains(base, e.addr); e.selected != selected || e.made.Load() != nil && e.retired.Load() == selected {
-					t.Errorf("round %d: %s is selected %v, retired %v", round, e.addr, e.selected, e.retired.Load())
-				}
+				e.checkSelected(t, slices.Contains(base, e.addr))
 			}
 		}
 	})
+}
+
+func newcomer(leaves map[string]*idleCount, base []string) *idleCount {
+	for addr, l := range leaves {
+		if !slices.Contains(base, addr) {
+			return l
+		}
+	}
+	return nil
+}
+
+func (e *endpoint) checkSelected(t *testing.T, want bool) {
+	t.Helper()
+	if e.selected != want || e.made.Load() != nil && e.retired.Load() == want {
+		t.Errorf("%s is selected %v, retired %v", e.addr, e.selected, e.retired.Load())
+	}
 }
 
 // idleCount is a leaf that counts.

@@ -32,9 +32,9 @@ func Aperture(c Client, m Members, size int) (indices []int, parts []float64, er
 	}
 	ring := m.ring(c.Seed)
 	// In units of clients: the ring is Count long, and this client starts at its Index.
-	width := math.Ceil(float64(k)*float64(c.Count)/float64(len(m.IDs)) - 1e-9)
+	width := math.Ceil(float64(k) * float64(c.Count) / float64(len(m.IDs)))
 	scale := float64(c.Count) / ring[len(ring)-1].end
-	start, end := float64(c.Index), float64(c.Index)+min(width, float64(c.Count))
+	start, end := float64(c.Index), float64(c.Index)+width
 	var own []piece
 	for i, a := range ring {
 		from := 0.0

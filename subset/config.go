@@ -1,6 +1,7 @@
 package subset
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -18,7 +19,8 @@ const (
 	UseRendezvous
 	// UseDeal is [Deal], with lots that are held and, if the number of clients is known, [LoadWeights].
 	UseDeal
-	// UseRocksteadier is [Rocksteadier].
+	// UseRocksteadier is [Rocksteadier]. A pool and its adapters know no ordinals of endpoints:
+	// there it goes by their names.
 	UseRocksteadier
 	// UseAperture is [Aperture].
 	UseAperture
@@ -71,7 +73,7 @@ type Config struct {
 	Seed uint64
 	// MinAvailable is how many endpoints that are not known to be down the client is to have; while
 	// there are fewer, further ones are added, at most Size of them. 0 means half of
-	// Size, rounded up; -1 means that none are added.
+	// Size, rounded up; -1 means that none are added, and that endpoints which are all drained are used.
 	MinAvailable int
 	// LotSize, above 0, fixes the size of Deal's lots, a power of two, in place of Size: for
 	// deployments whose clients must agree on it at any time.
@@ -166,6 +168,10 @@ func (c Config) Warnings() []string {
 		out = append(out, fmt.Sprintf("subset: Config.Size is %d: with fewer than %d endpoints, "+
 			"choosing the better of a few has little to choose from, and one slow endpoint is a large part", s, smallSize))
 	}
+	if c.ClientIndex.Source == NoIndex && (c.ClientCount > 0 || c.LotSize > 0) {
+		out = append(out, fmt.Sprintf("subset: Config.ClientIndex is not set: without it, Config.ClientCount, %d, and Config.LotSize, %d, do not count",
+			c.ClientCount, c.LotSize))
+	}
 	if s := c.size(); c.MinAvailable > s {
 		out = append(out, fmt.Sprintf("subset: Config.MinAvailable is %d, above Size, %d: subsets are topped up all the time", c.MinAvailable, s))
 	}
@@ -174,10 +180,14 @@ func (c Config) Warnings() []string {
 
 // client resolves the index. ok is whether there is one.
 func (c Config) client() (client Client, ok bool, err error) {
-	if err := c.Validate(); err != nil {
-		return Client{}, false, err
+	err = c.Validate()
+	var index int
+	if x := c.ClientIndex; err == nil || x.Source == HostIndex || x.Source == EnvironmentIndex && x.Variable != "" {
+		var lost error
+		if index, ok, lost = x.Resolve(); lost != nil {
+			err = errors.Join(err, lost)
+		}
 	}
-	index, ok, err := c.ClientIndex.Resolve()
 	if err != nil {
 		return Client{}, false, err
 	}

@@ -13,6 +13,7 @@ const CoverHold = time.Minute
 type cover struct {
 	added []int // indices in the list, in the order in which they were added
 	order []int // all endpoints, in the order in which to add; nil until needed
+	tried int64 // when the last were added
 
 	// While something could go: how much at the least since when.
 	spare int
@@ -40,17 +41,19 @@ func (c *cover) moved(from, to Members, base []int) {
 }
 
 // Cover adds endpoints while fewer than Config.MinAvailable of the subset are available, and
-// takes them away when they have not been needed for [CoverHold]. down reports whether the endpoint at
-// an index of the last list is known to be unavailable; one that has not been tried yet is not, and one that is drained is. now is
-// in nanoseconds since any fixed origin. Call it whenever an endpoint goes down or up,
-// and from time to time. It returns the subset and whether it has changed.
+// takes them away when they have not been needed for [CoverHold]. down reports whether the
+// endpoint at an index of the last list is known to be unavailable; one that has not been tried
+// yet is not, and one that is drained is. now is in nanoseconds since any fixed origin. Call it
+// whenever an endpoint goes down or up, and from time to time. It returns the subset and whether
+// it has changed.
 //
 // What comes next is the client's own random order (see [Order]), so that those who miss
 // the same endpoint do not all go to the same other one. At most as many are added as the size
 // says: when nearly everything is down, the fault may be the client's, and connecting to
-// the whole fleet would not help.
+// the whole fleet would not help. If nobody at all is available of as many, others take the place
+// of some of those added, once in [CoverHold], so that nobody stays without as long as somebody is there.
 func (s *Selector) Cover(now int64, down func(i int) bool) (subset []int, changed bool) {
-	changed = s.topUp(down)
+	changed = s.topUp(now, down)
 	if changed {
 		s.cover.spare = 0
 	} else {
@@ -71,30 +74,52 @@ func (s *Selector) available(down func(i int) bool) int {
 	return n
 }
 
-func (s *Selector) topUp(down func(i int) bool) bool {
+func (s *Selector) topUp(now int64, down func(i int) bool) bool {
 	c := &s.cover
-	missing := s.config.minAvailable() - s.available(down)
+	up := s.available(down)
+	missing := s.config.minAvailable() - up
 	room := s.size - len(c.added)
-	if missing <= 0 || room <= 0 || len(s.base)+len(c.added) >= len(s.members.IDs) {
+	if missing <= 0 || len(s.base)+len(c.added) >= len(s.members.IDs) {
 		return false
 	}
-	if c.order == nil {
-		c.order = order(s.identity, Members{IDs: s.members.IDs})
+	var fresh []int
+	drop := 0
+	switch {
+	case room > 0:
+		fresh = s.others(0, min(missing, room), down)
+	case up == 0 && now-c.tried >= int64(CoverHold):
+		last := slices.Index(s.order(), c.added[len(c.added)-1])
+		fresh = s.others(last+1, min(missing, s.size), down)
+		drop = len(fresh) - room // the earliest make room
 	}
-	before := len(c.added)
-	for _, i := range c.order {
-		if missing <= 0 || room <= 0 {
+	if len(fresh) == 0 {
+		return false
+	}
+	c.added, c.tried = append(c.added[drop:], fresh...), now
+	return true
+}
+
+// order is that in which to add, of all endpoints.
+func (s *Selector) order() []int {
+	if s.cover.order == nil {
+		s.cover.order = order(s.identity, Members{IDs: s.members.IDs})
+	}
+	return s.cover.order
+}
+
+// others returns up to most endpoints that may be added, beginning at that place of the order.
+func (s *Selector) others(from, most int, down func(i int) bool) (fresh []int) {
+	order := s.order()
+	for k := range order {
+		if len(fresh) == most {
 			break
 		}
-		_, chosen := slices.BinarySearch(s.base, i)
-		if chosen || slices.Contains(c.added, i) || down(i) {
-			continue
+		i := order[(from+k)%len(order)]
+		if _, chosen := slices.BinarySearch(s.base, i); !chosen && !slices.Contains(s.cover.added, i) && !down(i) {
+			fresh = append(fresh, i)
 		}
-		c.added = append(c.added, i)
-		missing--
-		room--
 	}
-	return len(c.added) > before
+	return fresh
 }
 
 // giveBack takes away the last of those that were added, as many as could go all the

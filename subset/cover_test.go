@@ -172,6 +172,30 @@ func TestCoverGivesBackOnlyWhatCouldGoAllTheTime(t *testing.T) {
 	}
 }
 
+// One was not needed for most of a minute, and then others had to be added: it has to be without
+// need for a whole minute again.
+func TestCoverStartsAnewWhenMoreIsAdded(t *testing.T) {
+	s, base, down, _ := coverSelector(t, 12)
+	at := func(second, want int) {
+		t.Helper()
+		got, _ := s.Cover(int64(second)*int64(time.Second), func(i int) bool { return down[i] })
+		if len(got) != want {
+			t.Fatalf("%d after %d s, want %d", len(got), second, want)
+		}
+	}
+	down[base[0]] = true
+	at(0, 13)
+	down[base[0]] = false
+	at(1, 13)
+	down[base[1]], down[base[2]] = true, true
+	at(50, 14)
+	clear(down)
+	at(51, 14)
+	at(61, 14)
+	at(110, 14)
+	at(111, 12)
+}
+
 func TestCoverDoesNotDependOnTheCallersList(t *testing.T) {
 	m := listOf(everybody(100))
 	s := newSelector(t, Config{Size: 12, Seed: 7, MinAvailable: 12})
@@ -182,5 +206,60 @@ func TestCoverDoesNotDependOnTheCallersList(t *testing.T) {
 	all, _ := Order(Client{Seed: 7}, listOf(everybody(100)))
 	if want := ascendingInts(append(base, all[12])); !slices.Equal(got, want) {
 		t.Errorf("with one down it is %v, want %v", got, want)
+	}
+}
+
+// With a size of four, eight dead endpoints would be all that a client ever tries. Others get their
+// turn, not more at a time, and what is known to be of no use is left out.
+func TestCoverTriesOthersWhileNobodyIsAvailable(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		s := newSelector(t, Config{Size: 4, Seed: 7, MinAvailable: 2})
+		update(t, s, listOf(everybody(40)))
+		tried := map[int]bool{}
+		down := func(i int) bool { return tried[i] && slices.Contains(s.Subset(), i) || known && i%2 == 0 }
+		turns := 0
+		for second := range 1200 {
+			got, changed := s.Cover(int64(second)*int64(time.Second), down)
+			if len(got) > 8 {
+				t.Fatalf("%d endpoints of a size of four", len(got))
+			}
+			if changed {
+				turns++
+			}
+			for _, i := range got {
+				tried[i] = true
+			}
+		}
+		if want := 20; len(tried) < want || !known && len(tried) != 40 || turns > 2+1200/60 {
+			t.Errorf("known %v: %d were tried in %d turns", known, len(tried), turns)
+		}
+		for i := range tried {
+			if _, base := slices.BinarySearch(s.base, i); known && i%2 == 0 && !base {
+				t.Errorf("%d was known to be down", i)
+			}
+		}
+	}
+}
+
+// As soon as one is available, nobody makes room any more; and who is alone in being up is found.
+func TestCoverStaysWhileSomebodyIsAvailable(t *testing.T) {
+	s := newSelector(t, Config{Size: 4, Seed: 7, MinAvailable: 2})
+	update(t, s, listOf(everybody(40)))
+	m := listOf(everybody(40))
+	all, _ := Order(Client{Seed: 7}, m)
+	up := all[len(all)-1]
+	down := func(i int) bool { return i != up && slices.Contains(s.Subset(), i) }
+	var found int
+	for second := range 3600 {
+		got, changed := s.Cover(int64(second)*int64(time.Second), down)
+		switch has := slices.Contains(got, up); {
+		case has && found == 0:
+			found = second
+		case found > 0 && (changed || !has):
+			t.Fatalf("at %d s the subset changed to %v, after one was found at %d s", second, got, found)
+		}
+	}
+	if found == 0 {
+		t.Error("the only one that is up was never found")
 	}
 }

@@ -183,12 +183,18 @@ func (s *Selector) SetLoad(load float64) (subset []int, changed bool) {
 	if c.MaxSize == 0 {
 		return s.Subset(), false
 	}
-	wanted := c.size()
-	if w := math.Ceil(load / c.LoadPerEndpoint); w > float64(wanted) {
-		wanted = int(min(w, float64(c.MaxSize)))
-	}
+	// What the load wants is compared, and not the bound that it is kept to: else a bound near the
+	// size that there is would never be reached.
+	want := math.Ceil(load / c.LoadPerEndpoint)
 	now := float64(s.size)
-	if far := float64(wanted) > widerFrom*now || float64(wanted) < narrowerFrom*now; !far {
+	if far := want > widerFrom*now || !(want >= narrowerFrom*now); !far {
+		return s.Subset(), false
+	}
+	wanted := c.size()
+	if want > float64(wanted) {
+		wanted = int(min(want, float64(c.MaxSize)))
+	}
+	if wanted == s.size {
 		return s.Subset(), false
 	}
 	before := s.Subset()
@@ -204,6 +210,21 @@ func (s *Selector) SetLoad(load float64) (subset []int, changed bool) {
 	return subset, !slices.Equal(before, subset)
 }
 
+// Resume makes s, which has no list yet, go on where another Selector was, so that a
+// configuration that differs in something else does not move connections: with the lot that
+// was held, and with the size that followed the load, where s has either. nil changes nothing.
+func (s *Selector) Resume(from *Selector) {
+	if from == nil || s.base != nil {
+		return
+	}
+	if s.algorithm == UseDeal {
+		s.lot = from.lot
+	}
+	if s.config.MaxSize > 0 && from.config.MaxSize > 0 {
+		s.size = min(max(from.size, s.size), s.config.MaxSize)
+	}
+}
+
 // Size returns how many endpoints the client is to have at the moment.
 func (s *Selector) Size() int { return s.size }
 
@@ -214,6 +235,9 @@ func (s *Selector) Warnings() []string {
 	if count := s.client.Count; s.algorithm == UseDeal && count > 0 && count < s.lot {
 		out = append(out, fmt.Sprintf("subset: Config.ClientCount is %d and a lot is %d clients: "+
 			"about %.0f %% of the endpoints have no client", count, s.lot, 100*(1-float64(count)/float64(s.lot))))
+	}
+	if s.algorithm == UseRocksteadier && len(s.members.IDs) > 0 && s.members.Ordinals == nil {
+		out = append(out, "subset: Members.Ordinals is nil: without them, rocksteadier moves more than half of all connections when an endpoint comes or goes")
 	}
 	if s.refused != nil {
 		out = append(out, s.refused.Error()+": the load is not evened out")

@@ -244,7 +244,7 @@ func TestSizeFollowsTheLoad(t *testing.T) {
 		for _, v := range []struct {
 			load float64
 			size int
-		}{{0, 15}, {180, 15}, {190, 19}, {230, 19}, {150, 19}, {1e9, 60}, {370, 60}, {350, 35}, {-1, 15}, {math.NaN(), 15}, {math.Inf(1), 60}} {
+		}{{0, 15}, {180, 15}, {190, 19}, {230, 19}, {150, 19}, {1e9, 60}, {370, 60}, {350, 35}, {210, 35}, {-1, 15}, {math.NaN(), 15}, {math.Inf(1), 60}} {
 			got, changed := s.SetLoad(v.load)
 			if s.Size() != v.size || changed == slices.Equal(before, got) {
 				t.Errorf("%v: load %v gives size %d, changed %v from %v to %v, want %d", a, v.load, s.Size(), changed, before, got, v.size)
@@ -301,5 +301,93 @@ func TestTooManyClientsToEvenOutAreWarnedOf(t *testing.T) {
 	}
 	if w := strings.Join(s.Warnings(), ""); !strings.Contains(w, "the load is not evened out") {
 		t.Errorf("the warnings are %q", w)
+	}
+}
+
+// Bounds that are near the size are reached, and left.
+func TestSizeReachesItsBounds(t *testing.T) {
+	for _, most := range []int{21, 24, 33} {
+		s := newSelector(t, Config{Size: 20, MaxSize: most, LoadPerEndpoint: 2, Seed: 3})
+		update(t, s, listOf(everybody(100)))
+		for _, step := range []struct {
+			load float64
+			want int
+		}{{0, 20}, {50, 20}, {51, min(most, 26)}, {1000, most}, {40, most}, {2 * 0.6 * float64(most), most}, {0, 20}, {math.Inf(1), most}, {math.NaN(), 20}, {-1, 20}} {
+			if got, _ := s.SetLoad(step.load); s.Size() != step.want || len(got) != step.want {
+				t.Errorf("up to %d, a load of %v: %d endpoints of a size of %d, want %d", most, step.load, len(got), s.Size(), step.want)
+			}
+		}
+	}
+}
+
+// A configuration that differs in something else keeps the lot and the size.
+func TestResumedSelectorsKeepWhatWasHeld(t *testing.T) {
+	c := Config{Size: 10, ClientIndex: IndexOf(3), Seed: 1}
+	s := newSelector(t, c)
+	update(t, s, listOf(everybody(300)))
+	want := update(t, s, listOf(everybody(460)))
+	c.MinAvailable, c.ClientCount = 2, 50
+	next := newSelector(t, c)
+	next.Resume(nil)
+	next.Resume(s)
+	if got := update(t, next, listOf(everybody(460))); !slices.Equal(got, want) || next.Lot() != 32 {
+		t.Errorf("%v became %v, in lots of %d", want, got, next.Lot())
+	}
+	if next.Resume(newSelector(t, c)); next.Lot() != 32 {
+		t.Error("a selector with a list took another lot")
+	}
+	ring := newSelector(t, Config{Algorithm: UseRendezvous, ClientIndex: IndexOf(3)})
+	ring.Resume(s)
+	if got := update(t, ring, listOf(everybody(460))); ring.Lot() != 0 || len(got) != 20 {
+		t.Errorf("rendezvous has a lot of %d, and %d endpoints", ring.Lot(), len(got))
+	}
+	for most, want := range map[int]int{0: 20, 30: 30, 60: 50} {
+		wide := newSelector(t, Config{Size: 20, MaxSize: 60, LoadPerEndpoint: 1})
+		wide.SetLoad(50)
+		c := Config{Size: 20, MaxSize: most}
+		if most > 0 {
+			c.LoadPerEndpoint = 1
+		}
+		narrow := newSelector(t, c)
+		if narrow.Resume(wide); narrow.Size() != want {
+			t.Errorf("up to %d: the size is %d, want %d", most, narrow.Size(), want)
+		}
+	}
+}
+
+func TestSettingsWithoutEffectAreWarnedOf(t *testing.T) {
+	for text, c := range map[string]Config{
+		"Config.ClientCount, 5":   {ClientCount: 5},
+		"Config.LotSize, 32":      {LotSize: 32},
+		"Members.Ordinals is nil": {Algorithm: UseRocksteadier, ClientIndex: IndexOf(1)},
+	} {
+		s := newSelector(t, c)
+		m := listOf(everybody(100))
+		m.Ordinals = nil
+		update(t, s, m)
+		if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], text) {
+			t.Errorf("%+v is warned of with %q, want %q", c, w, text)
+		}
+	}
+	if w := (Config{ClientCount: 5, LotSize: 32, ClientIndex: IndexOf(1)}).Warnings(); w != nil {
+		t.Errorf("what has an effect is warned of: %q", w)
+	}
+	s := newSelector(t, Config{Algorithm: UseRocksteadier, ClientIndex: IndexOf(1)})
+	if s.Warnings() != nil {
+		t.Error("there is no list yet")
+	}
+	m := listOf(everybody(100))
+	m.Ordinals = everybody(100)
+	if update(t, s, m); s.Warnings() != nil {
+		t.Errorf("with ordinals: %q", s.Warnings())
+	}
+}
+
+func TestIndexThatIsNotFoundIsToldWithTheRest(t *testing.T) {
+	_, err := NewSelector(Config{Size: -1, ClientIndex: IndexFromEnv("EVENKEEL_TEST_NOT_SET")})
+	for _, want := range []string{"Size is -1", "EVENKEEL_TEST_NOT_SET"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want it to say %q", err, want)
+		}
 	}
 }
