@@ -102,7 +102,8 @@
 // so are cookies and parameters of a query, which gRPC does not have. Metadata that
 // credentials add comes too late to be a key. Calls with equal keys go to the same endpoint
 // from all clients that have the same list, also to that of an httpclient.Transport, while it
-// is READY.
+// is READY. Keys of an endpoint that is not connected yet start at their next candidates, so that
+// a new channel's first calls may go elsewhere. One that is READY and fails keeps its keys.
 //
 // "subset" connects the channel to a part of the resolver's endpoints, as package subset says;
 // {} is one with all defaults, 20 endpoints drawn by a seed of the channel's own. The others have

@@ -46,6 +46,9 @@
 // What http.Transport itself adds to a request is not there yet. Names of headers are
 // found in the form that http.Header.Set gives them.
 //
+// [picker.Hash] does not look at failures, and nothing is ejected yet: while an address fails
+// or cannot be reached, its keys fail, until it leaves the list, or is drained.
+//
 // # Subsets
 //
 // With Config.Subset a Transport uses, for each target, a part of its addresses, as package

@@ -219,3 +219,27 @@ func TestSweepsCanBeLeftOut(t *testing.T) {
 		t.Error("there are sweeps")
 	}
 }
+
+func TestEveryColourOfTheStyleIsThereInLightAndDark(t *testing.T) {
+	css, err := os.ReadFile("page.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	light, rest, found := strings.Cut(string(css), "@media (prefers-color-scheme: dark)")
+	dark, _, more := strings.Cut(rest, "\n}\n")
+	if !found || !more {
+		t.Fatal("there are no colours for dark")
+	}
+	for _, m := range regexp.MustCompile(`(--[a-z0-9-]+):`).FindAllStringSubmatch(light+dark, -1) {
+		for scheme, colours := range map[string]string{"light": light, "dark": dark} {
+			if !strings.Contains(colours, m[0]) {
+				t.Errorf("%s is not in %s", m[1], scheme)
+			}
+		}
+	}
+	for _, m := range regexp.MustCompile(`var\((--[a-z0-9-]+)\)`).FindAllStringSubmatch(string(css), -1) {
+		if !strings.Contains(string(css), m[1]+":") {
+			t.Errorf("%s is used, and nothing sets it", m[1])
+		}
+	}
+}
