@@ -259,7 +259,8 @@ func TestABadDeployIsEjectedAndComesBack(t *testing.T) {
 	if f.lastBack < int64(40*time.Second) || f.lastBack > int64(40*time.Second+9600*time.Millisecond+time.Second/2) {
 		t.Errorf("the last is back at %v, want within the longest wait of 40 s", time.Duration(f.lastBack))
 	}
-	if len(f.d.Available(nil)) != fleetSize || f.success(50, 60) < 0.999 {
-		t.Errorf("in the end %v may be picked and %.4f go well", f.d.Available(nil), f.success(50, 60))
+	// Requests of the last second may not have ended.
+	if len(f.d.Available(nil)) != fleetSize || f.success(50, 59) < 0.999 {
+		t.Errorf("in the end %v may be picked and %.4f go well", f.d.Available(nil), f.success(50, 59))
 	}
 }
