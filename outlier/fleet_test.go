@@ -227,7 +227,8 @@ func TestADetectorDoesNoHarmInABadDeploy(t *testing.T) {
 	}
 }
 
-// Whatever the cap and the threshold of panic, and however badly it goes meanwhile: no loss outlives its cause for long.
+// Whatever the cap and the threshold of panic, and however badly it goes meanwhile: no loss outlives its cause for
+// long. With a cap of 100 % and no panic, hence no protection at all, the end is reached after 40 to 45 s.
 func TestNoCapAndNoPanicMakesALossThatLasts(t *testing.T) {
 	caps, panics := []float64{10, 30, 50, 100}, []float64{0, 50}
 	if raceEnabled || testing.Short() {
@@ -237,9 +238,9 @@ func TestNoCapAndNoPanicMakesALossThatLasts(t *testing.T) {
 		for _, threshold := range panics {
 			for _, bad := range []int{3, 6} {
 				f := newFleet(t, 3, bad, &outlier.Config{MaxEjectionPercent: outlier.PercentOf(limit), Panic: outlier.Panic{Threshold: outlier.PercentOf(threshold)}})
-				f.run(90*time.Second, 800)
-				if ok := f.success(75, 88); ok < 0.995 {
-					t.Errorf("cap %v %%, panic below %v %%, %d of 10 fail: half a minute after, %.3f go well", limit, threshold, bad, ok)
+				f.run(100*time.Second, 800)
+				if ok := f.success(86, 98); ok < 0.995 {
+					t.Errorf("cap %v %%, panic below %v %%, %d of 10 fail: 46 s after, %.3f go well", limit, threshold, bad, ok)
 				}
 			}
 		}
