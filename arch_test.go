@@ -33,14 +33,14 @@ var importArrows = map[string][]string{
 	"internal/limit":  {},
 	"internal/health": {},
 	"internal/chaos":  {},
-	".":               {"picker", "ewma", "subset"},
-	"internal/config": {".", "picker", "ewma", "subset"},
+	".":               {"picker", "ewma", "subset", "outlier", "internal/limit"},
+	"internal/config": {".", "picker", "ewma", "subset", "outlier"},
 
 	// Adapters differ in transport only and never import each other.
 	"grpcbalancer": {".", "picker", "hash", "internal/config"},
 	"httpclient":   {".", "picker", "hash", "internal/config"},
 
-	"internal/sim": {".", "picker", "ewma"},
+	"internal/sim": {".", "picker", "ewma", "outlier"},
 
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
 	"examples/affinity":   {".", "picker", "httpclient"},

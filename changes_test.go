@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/outlier"
 )
 
 // A thousand random updates, state flips and policy changes on a pool with requests
 // in flight: whoever stays keeps everything, and nothing is in flight at rest.
 func TestEverythingLearntSurvivesEveryChange(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
-	p := newPool(t, evenkeel.Config{}, 20)
+	p := newPool(t, evenkeel.Config{Outlier: &outlier.Config{}}, 20)
 	c := changes{r: r, pool: p, list: members(20), next: 20}
 	now := origin
 	var open []evenkeel.Pick[int]
@@ -37,8 +38,7 @@ func TestEverythingLearntSurvivesEveryChange(t *testing.T) {
 		}
 		for id, after := range statsByID(p.StatsAt(now)) {
 			was, stayed := before[id]
-			was.Weight, after.Weight, was.State, after.State = 0, 0, 0, 0
-			if stayed && was != after {
+			if was, after = learnt(was), learnt(after); stayed && was != after {
 				t.Fatalf("step %d: %s was %+v, is %+v", step, id, was, after)
 			}
 		}
@@ -81,7 +81,7 @@ func (c *changes) change(now time.Time) error {
 		c.pool.SetState(c.list[some].ID, evenkeel.State(c.r.IntN(2)))
 	case 5:
 		policy := allPolicies[c.r.IntN(len(allPolicies))].policy
-		if err := c.pool.SetConfig(evenkeel.Config{Policy: policy}); err != nil {
+		if err := c.pool.SetConfigAt(now, evenkeel.Config{Policy: policy, Outlier: &outlier.Config{}}); err != nil {
 			return err
 		}
 	}
@@ -128,6 +128,17 @@ func TestEveryPolicyTakesOverFromEveryOther(t *testing.T) {
 			}
 		}
 	}
+}
+
+// learnt is e without what the owner says of it.
+func learnt(e evenkeel.EndpointStats) evenkeel.EndpointStats {
+	e.Weight, e.State, e.Source, e.Available, e.Ejection.Standing = 0, 0, 0, false, 0
+	return e
+}
+
+// isOut reports whether the endpoint is ejected.
+func isOut(e evenkeel.EndpointStats) bool {
+	return e.Ejection.State == outlier.Ejected || e.Ejection.State == outlier.Probing
 }
 
 func statsByID(s evenkeel.Stats) map[string]evenkeel.EndpointStats {

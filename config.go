@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/evenkeel/evenkeel/internal/limit"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 	"github.com/evenkeel/evenkeel/subset"
 )
@@ -64,6 +66,54 @@ type Config struct {
 	// that is drained, at once. Its LoadPerEndpoint is in requests a second: unlike requests
 	// in flight, they do not grow when endpoints get slow.
 	Subset *subset.Config
+
+	// Outlier says which endpoints get no requests for a while because of how their
+	// requests ended, and when so many are out that the verdicts are not believed; see
+	// package outlier. nil means [outlier.Soft] with its defaults for policies that learn
+	// nothing of failures (those that rotate, draw, hash, or go by requests in flight), and
+	// [outlier.NoEjection] for those that do (picker.NeedSuccess), the default among them:
+	// they turn away from whoever fails by themselves, after fewer failures, and look at it again at
+	// less cost. &outlier.Config{} is Soft for any policy.
+	Outlier *outlier.Config
+
+	// Limit bounds the requests that this client has in flight while its deadlines are
+	// missed. The zero value is on.
+	Limit LimitConfig
+}
+
+// LimitConfig says how the requests in flight of a pool are limited. There is no limit until
+// there is distress: more than a twentieth of the requests of a window, three at least, time
+// out or use most of their time. Then it begins at what is in flight, follows what is answered
+// in time, and goes when it has not mattered for ten seconds. Requests of kind Stream are not
+// counted. A request beyond it goes to an endpoint that is ejected, if there is one, and
+// is refused with [ErrOverloaded] otherwise. Deadlines are known by [Pick.SetDeadline], and
+// timeouts by [Result]. It needs [Pool.Sweep].
+type LimitConfig struct {
+	// Disabled switches it off.
+	Disabled bool
+	// Floor is what the limit never falls below. 0 means 2; at most 2^30.
+	Floor int
+	// Ceiling is what the limit never rises above once it exists, and not a limit of its own
+	// without distress. 0 means none; otherwise at least Floor and at most 2^30.
+	Ceiling int
+}
+
+// Validate reports every problem of the configuration, joined; nil if there is none.
+func (c LimitConfig) Validate() error { return limit.Config(c).Validate() }
+
+// defaultFloor lets two requests of a client that sends little be in flight together. A hundred
+// clients of a small pool can have two each.
+const defaultFloor = 2
+
+// filled returns c with the default floor, if it has none.
+func (c LimitConfig) filled() limit.Config {
+	if c.Floor == 0 {
+		c.Floor = defaultFloor
+		if c.Ceiling > 0 {
+			c.Floor = min(defaultFloor, c.Ceiling)
+		}
+	}
+	return limit.Config(c)
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none. It
@@ -81,6 +131,10 @@ func (c Config) Validate() error {
 	if c.Subset != nil {
 		problems = append(problems, c.Subset.Validate())
 	}
+	if c.Outlier != nil {
+		problems = append(problems, c.Outlier.Validate())
+	}
+	problems = append(problems, c.Limit.Validate())
 	return errors.Join(problems...)
 }
 
@@ -88,20 +142,46 @@ func (c Config) Validate() error {
 // hold what cannot be compared.
 func (c Config) equal(d Config) bool {
 	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy &&
-		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset)
+		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset) && sameOutlier(c.Outlier, d.Outlier) && c.Limit == d.Limit
 }
 
 func sameSubset(a, b *subset.Config) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// owned returns a copy whose subset the caller cannot change.
+// owned returns a copy of which the caller cannot change a part.
 func (c Config) owned() Config {
+	if c.Outlier != nil {
+		own := c.Outlier.Owned()
+		c.Outlier = &own
+	}
 	if c.Subset != nil {
 		own := *c.Subset
 		c.Subset = &own
 	}
 	return c
+}
+
+func sameOutlier(a, b *outlier.Config) bool {
+	return a == b || a != nil && b != nil && a.Equal(*b)
+}
+
+// outlier returns the rules of ejection that are meant.
+func (c Config) outlier() outlier.Config {
+	switch {
+	case c.Outlier != nil:
+		return *c.Outlier
+	case c.seesFailures():
+		return outlier.Config{Mode: outlier.NoEjection}
+	}
+	return outlier.Config{}
+}
+
+// seesFailures reports whether the policy turns away from endpoints that fail by itself. What hashes
+// does not: only its rule for requests without a key may.
+func (c Config) seesFailures() bool {
+	_, hashes := c.policy().(picker.Hash)
+	return !hashes && c.policy().Needs()&picker.NeedSuccess != 0
 }
 
 func (c Config) policy() Policy {

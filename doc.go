@@ -18,7 +18,7 @@
 //	...
 //	pick, err := pool.Pick(evenkeel.Request{})
 //	if err != nil {
-//		return err // nobody there: at once, never a wait
+//		return err // nobody there, or too many in flight: at once, never a wait
 //	}
 //	reply, err := pick.Handle().Call(ctx, req)
 //	pick.Done(evenkeel.Result{Outcome: outcomeOf(err)})
@@ -29,6 +29,12 @@
 // With [Config].Subset the pool has a part of a large fleet for its members, chosen by package
 // subset. [Pool.Selected] says which, to whoever keeps connections; connect to these alone, and
 // look again after each Update, SetConfig and Sweep whether [Pool.Generation] has changed.
+//
+// Whatever the policy, a Pool keeps a bad day from becoming an outage. While deadlines are missed
+// it limits what this client has in flight ([LimitConfig]); pass deadlines to [Pick.SetDeadline]. For
+// policies that do not see failures it ejects endpoints that fail, tries them with single
+// requests, and brings them back by and by ([Config].Outlier). [Pool.SetStates] takes what
+// health checks say, and [Pool.Drain] keeps new requests off an endpoint. [Stats] shows who gets nothing, and why.
 //
 // Pick and Done take no lock, allocate nothing, and cost the same for ten endpoints
 // and for ten thousand. The package starts no goroutine and no timer: call

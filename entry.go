@@ -1,5 +1,7 @@
 package evenkeel
 
+import "github.com/evenkeel/evenkeel/outlier"
+
 // entry is one endpoint of a pool's list, whether it is a member or not. It is guarded by
 // the pool's mu.
 type entry[T any] struct {
@@ -7,20 +9,40 @@ type entry[T any] struct {
 
 	drained bool // its weight is 0, and not everybody's
 	member  bool // selected
-	state   State
+	at      int  // its index among the members
+	states  [sources]State
 
 	// Of members alone.
 	untried bool  // never Ready since it was selected, and has to be connected to first
 	missing int64 // instant at which it was first seen not to be available; -1 while it is
 }
 
-// available reports whether a member may be picked. What else than its state keeps an
-// endpoint from that belongs here.
-func (e *entry[T]) available() bool { return e.state == Ready }
+// available reports whether there is nothing against a member. That it is ejected does not count:
+// nobody takes its place in a subset for that.
+func (e *entry[T]) available() bool { return e.standing() == outlier.Usable }
+
+// standing is the worst of what the sources say.
+func (e *entry[T]) standing() outlier.Standing {
+	worst := outlier.Usable
+	for _, s := range e.states {
+		worst = max(worst, s.standing())
+	}
+	return worst
+}
+
+// worst returns the worst state and who says so.
+func (e *entry[T]) worst() (s State, from Source) {
+	for by, is := range e.states {
+		if is.standing() > s.standing() {
+			s, from = is, Source(by)
+		}
+	}
+	return s, from
+}
 
 // becomes takes a new state.
-func (e *entry[T]) becomes(s State) {
-	e.state = s
+func (e *entry[T]) becomes(from Source, s State) {
+	e.states[from] = s
 	if e.available() {
 		e.untried, e.missing = false, -1
 	}
@@ -35,11 +57,13 @@ func (e *entry[T]) joins(now int64) {
 	}
 }
 
-// leaves makes it no member any more. Who has to be connected to starts anew next time.
+// leaves makes it no member any more. Who has to be connected to starts anew next time, and
+// checks of it end.
 func (e *entry[T]) leaves() {
 	e.member, e.untried = false, false
+	e.states[Checks] = Ready
 	if e.NotReady {
-		e.state = NotReady
+		e.states[Connection] = NotReady
 	}
 }
 
@@ -54,7 +78,7 @@ func (p *Pool[T]) entries(members []Member[T]) (listed []entry[T], index map[str
 		if old, ok := p.index[m.ID]; ok {
 			listed[i] = p.listed[old]
 		} else if m.NotReady {
-			listed[i].state = NotReady
+			listed[i].states[Connection] = NotReady
 		}
 		listed[i].Member = m
 		listed[i].drained = m.Weight.Value() == 0

@@ -3,6 +3,7 @@ package evenkeel
 import (
 	"time"
 
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -11,41 +12,91 @@ import (
 // original, so that Done on both takes the request out twice. Its methods must not be called concurrently with each other. It
 // stays valid after updates and after Close.
 type Pick[T any] struct {
-	pick   picker.Pick
-	handle T
-	pool   *Pool[T]
+	pick    picker.Pick
+	handle  T
+	pool    *Pool[T]
+	host    *outlier.Host // nil: results are nobody's concern, or were booked
+	token   outlier.Token
+	allowed int64 // from the pick to the deadline; 0: unknown, or nobody asks
+	flags   pickFlags
+	event   outlier.Event // by the beginning of the answer
 }
 
+type pickFlags uint8
+
+const (
+	pickTimed  pickFlags = 1 << iota // it has an instant
+	pickHeld                         // a place within the limit
+	pickBeyond                       // one beyond it
+	pickStream
+	pickBooked // its success, when the answer began
+)
+
 // Pick chooses an endpoint for r and counts the request on it. Every successful Pick
-// must be ended with Done, once. It reads the clock if the policy needs the
-// time; [Pool.PickAt] spares it. It returns at once, with [ErrEmpty], [ErrNoneReady]
-// or [ErrClosed] if there is nobody to pick.
+// must be ended with Done, once. It reads the clock if the time is needed; [Pool.PickAt]
+// spares it. It returns at once, with [ErrEmpty], [ErrNoneReady], [ErrPanic] or [ErrClosed] if
+// there is nobody to pick, and with [ErrOverloaded] if no more requests may be in flight.
+//
+// Now and then, it sends a request to an endpoint that is ejected, to find out whether it is
+// well again: one that says that it is Idempotent, if requests of the pool ever do.
 func (p *Pool[T]) Pick(r Request) (Pick[T], error) {
 	v := p.view.Load()
-	var now int64
-	if v.snapshot.Needs() != 0 {
-		now = p.now()
-		p.sweepIfLate(now)
+	if !v.timed {
+		return p.pickFrom(v, r, 0, 0)
 	}
-	return p.pickFrom(v, r, now)
+	now := p.now()
+	p.sweepIfLate(now)
+	return p.pickFrom(v, r, now, pickTimed)
 }
 
 // PickAt is Pick at instant t, for callers that read the clock anyway.
 func (p *Pool[T]) PickAt(t time.Time, r Request) (Pick[T], error) {
 	now := p.instant(t)
 	p.sweepIfLate(now)
-	return p.pickFrom(p.view.Load(), r, now)
+	return p.pickFrom(p.view.Load(), r, now, pickTimed)
 }
 
-func (p *Pool[T]) pickFrom(v *view[T], r Request, now int64) (Pick[T], error) {
+func (p *Pool[T]) pickFrom(v *view[T], r Request, now int64, flags pickFlags) (Pick[T], error) {
 	if v.closed {
 		return Pick[T]{}, ErrClosed
 	}
+	if r.Kind == picker.Stream {
+		flags |= pickStream
+	} else {
+		if !p.limiter.Acquire() {
+			return p.overflow(v, r, now)
+		}
+		flags |= pickHeld
+	}
+	if len(v.ejected) > 0 && !v.panicking { // else ejected endpoints get their part anyway
+		if safe, due := p.mayProbe(&r, now); due {
+			if k, ok := p.probe(r, now, safe); ok {
+				k.flags = flags
+				return k, nil
+			}
+		}
+	}
 	pk, i, err := v.snapshot.Pick(r, now)
 	if err != nil {
-		return Pick[T]{}, err
+		return Pick[T]{}, p.nobody(v, err, flags)
 	}
-	return Pick[T]{pick: pk, handle: v.handles[i], pool: p}, nil
+	k := Pick[T]{pick: pk, handle: v.handles[i], pool: p, flags: flags}
+	if v.hosts != nil {
+		k.host = v.hosts[i]
+		k.token = k.host.Token()
+	}
+	return k, nil
+}
+
+// nobody ends a pick that found nobody.
+func (p *Pool[T]) nobody(v *view[T], err error, flags pickFlags) error {
+	if flags&pickHeld != 0 {
+		p.limiter.Release()
+	}
+	if v.panicking && v.failFast && err == ErrNoneReady {
+		return ErrPanic
+	}
+	return err
 }
 
 // Handle returns the picked endpoint's handle.
@@ -55,50 +106,89 @@ func (k *Pick[T]) Handle() T { return k.handle }
 // [Request].Avoid. It is nil after Done.
 func (k *Pick[T]) Record() *Record { return k.pick.Record() }
 
+// SetDeadline says when the request's time is over, by its context or a timeout of its own. Call
+// it after Pick; without it, the pool's limit goes by timeouts alone.
+func (k *Pick[T]) SetDeadline(t time.Time) {
+	if k.flags&(pickTimed|pickHeld) == pickTimed|pickHeld {
+		k.allowed = max(k.pool.instant(t)-k.pick.Start(), 1)
+	}
+}
+
+// now is the instant, 0 for a request that has none.
+func (k *Pick[T]) now() int64 {
+	if k.flags&pickTimed == 0 {
+		return 0
+	}
+	return k.pool.now()
+}
+
 // FirstByte says that the first byte of an answer that is so far a Success came now:
 // the latency is taken and the request stops ageing. See [picker.Pick.FirstByte].
 func (k *Pick[T]) FirstByte() {
-	if k.pick.Learns() {
-		k.pick.FirstByte(k.pool.now())
+	if k.pick.Learns() || k.flags&pickStream != 0 && k.host != nil {
+		k.firstByte(k.now())
 	}
 }
 
 // FirstByteAt is FirstByte at instant t.
 func (k *Pick[T]) FirstByteAt(t time.Time) {
 	if k.pool != nil {
-		k.pick.FirstByte(k.pool.instant(t))
+		k.firstByte(k.pool.instant(t))
+	}
+}
+
+func (k *Pick[T]) firstByte(now int64) {
+	k.pick.FirstByte(now)
+	if k.flags&pickStream != 0 {
+		k.bookEarly(now, Result{Outcome: Success})
 	}
 }
 
 // Answered says that an answer has begun whose outcome is r already, while the request is
 // in flight until Done. See [picker.Pick.Answered].
 func (k *Pick[T]) Answered(r Result) {
-	if k.pick.Learns() {
-		k.pick.Answered(k.pool.now(), r)
+	if k.pick.Learns() || k.host != nil {
+		k.answered(k.now(), r)
 	}
 }
 
 // AnsweredAt is Answered at instant t.
 func (k *Pick[T]) AnsweredAt(t time.Time, r Result) {
 	if k.pool != nil {
-		k.pick.Answered(k.pool.instant(t), r)
+		k.answered(k.pool.instant(t), r)
 	}
+}
+
+func (k *Pick[T]) answered(now int64, r Result) {
+	if k.pick.Learns() {
+		k.pick.Answered(now, r)
+	}
+	k.bookEarly(now, r)
 }
 
 // Done ends the request: it leaves the in-flight count, and r teaches the pool. A
 // second call does nothing. A request that is never Done counts in flight, so that its
 // endpoint gets less and less, until [picker.LeakAfter]; [Stats] shows it as Leaked then.
 func (k *Pick[T]) Done(r Result) {
-	var now int64
-	if k.pick.Learns() {
-		now = k.pool.now()
+	if k.pick.Record() != nil {
+		k.done(k.now(), r)
 	}
-	k.pick.Done(now, r)
 }
 
 // DoneAt is Done at instant t.
 func (k *Pick[T]) DoneAt(t time.Time, r Result) {
-	if k.pool != nil {
-		k.pick.Done(k.pool.instant(t), r)
+	if k.pick.Record() != nil {
+		k.done(k.pool.instant(t), r)
 	}
+}
+
+func (k *Pick[T]) done(now int64, r Result) {
+	if k.flags&(pickHeld|pickBeyond) != 0 {
+		k.unlimit(now, r.Outcome)
+	}
+	k.pick.Done(now, r)
+	if k.host != nil {
+		k.book(now, r)
+	}
+	k.flags = 0
 }

@@ -2,11 +2,14 @@ package evenkeel
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/limit"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 	"github.com/evenkeel/evenkeel/subset"
 )
@@ -18,6 +21,12 @@ var (
 	ErrEmpty = picker.ErrEmpty
 	// ErrNoneReady says that the pool has endpoints, and none is ready.
 	ErrNoneReady = picker.ErrNoneReady
+	// ErrPanic says that fewer endpoints are available than are worth using, and that the
+	// configuration ([outlier.Panic].FailFast) wants none used then. It is an ErrNoneReady.
+	ErrPanic = fmt.Errorf("evenkeel: too few endpoints are available: %w", ErrNoneReady)
+	// ErrOverloaded says that as many requests are in flight as the pool's limit allows, and
+	// nothing of this one was sent; see [LimitConfig]. Test for it with errors.Is.
+	ErrOverloaded = limit.ErrOverloaded
 	// ErrClosed says that the pool was closed.
 	ErrClosed = errors.New("evenkeel: the pool is closed")
 )
@@ -48,35 +57,6 @@ type Member[T any] struct {
 	NotReady bool
 }
 
-// State says whether a member may be picked.
-type State uint8
-
-const (
-	// Ready members may be picked.
-	Ready State = iota
-	// NotReady members may not: not connected, or known to be down.
-	NotReady
-)
-
-// String returns the state's name.
-func (s State) String() string {
-	switch s {
-	case Ready:
-		return "ready"
-	case NotReady:
-		return "not ready"
-	}
-	return "invalid"
-}
-
-// StateChange is one member's new state.
-type StateChange struct {
-	// ID names the member.
-	ID string
-	// State is the new state.
-	State State
-}
-
 // Pool holds a service's endpoints and chooses among them. Make one with [NewPool].
 //
 // Its members are the endpoints of the list, or with [Config].Subset this client's part of
@@ -96,6 +76,11 @@ type Pool[T any] struct {
 	comparable bool // handles may be compared with ==
 	random     func() uint64
 	onWarning  func(string)
+	limiter    *limit.Limiter    // Sweep and SetConfig under mu, the rest without
+	detector   *outlier.Detector // under mu, but for ProbeDue
+
+	// marked says that some request told that it may be sent again, so that others may not.
+	marked atomic.Bool
 
 	mu       sync.Mutex
 	closed   bool
@@ -114,9 +99,15 @@ type Pool[T any] struct {
 	chosen     []int            // of listed, in ascending order; nil: all
 	members    *picker.Members  // those chosen, in that order
 	handles    []T              // of members
+	hosts      []*outlier.Host  // of members; nil if nobody is ejected, whatever happens
 	generation uint64
 	offered    offered
 	warnings   []string
+
+	houseDue  int64   // instant at which more than the limit has to be swept
+	version   uint64  // of the detector, as published
+	ramping   bool    // some member may have a share below 1
+	available []int32 // scratch
 }
 
 // view is what a pick sees: one immutable value, so that an index can never meet
@@ -124,8 +115,14 @@ type Pool[T any] struct {
 type view[T any] struct {
 	snapshot   *picker.Snapshot
 	handles    []T
+	hosts      []*outlier.Host // nil: results are nobody's concern
+	ejected    []int32         // who may be probed, and overflowed to unless in a panic
 	generation uint64
 	closed     bool
+	panicking  bool
+	failFast   bool // in a panic
+	limited    bool // there is a limit
+	timed      bool // picks need the time
 }
 
 // NewPool returns a pool without endpoints. The error says what is wrong with c.
@@ -143,6 +140,12 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 	p.sweepDue.Store(int64(sweepEvery + sweepGrace))
 	var err error
 	if p.selector, err = p.newSelector(c.Subset); err != nil {
+		return nil, err
+	}
+	if p.limiter, err = limit.New(c.Limit.filled()); err != nil {
+		return nil, err
+	}
+	if p.detector, err = outlier.NewDetector(p.config.outlier(), o.Rand, 0); err != nil {
 		return nil, err
 	}
 	p.registry.Learn(c.policy().Needs())
@@ -204,55 +207,32 @@ func (p *Pool[T]) rebuild() {
 
 // publish makes the current members, states and picker what picks see. mu is held.
 func (p *Pool[T]) publish() {
-	var available []int32 // nil means all
-	n := p.members.Len()
-	for i := range n {
-		ready := p.member(i).available()
-		if !ready && available == nil {
-			available = make([]int32, 0, n)
-			for k := range i {
-				available = append(available, int32(k))
-			}
-		}
-		if ready && available != nil {
-			available = append(available, int32(i))
-		}
+	d := p.detector
+	p.version = d.Version()
+	if p.available == nil {
+		p.available = []int32{} // nil would mean all
 	}
-	p.view.Store(&view[T]{
+	p.available = d.Available(p.available[:0])
+	available := p.available
+	if len(available) == p.members.Len() {
+		available = nil // all
+	}
+	_, limited := p.limiter.Limit()
+	v := &view[T]{
 		snapshot:   picker.NewSnapshot(p.members, available, p.config.policy(), p.picker),
 		handles:    p.handles,
+		hosts:      p.hosts,
 		generation: p.generation,
 		closed:     p.closed,
-	})
-}
-
-// SetState says whether the endpoint with that ID may be picked, from the next pick
-// on. It returns whether the list has it; of one that is not in the client's subset the
-// state is kept for when it comes into it. Values that are no State count as NotReady.
-func (p *Pool[T]) SetState(id string, s State) bool {
-	return p.SetStates([]StateChange{{ID: id, State: s}}) == 1
-}
-
-// SetStates makes several changes visible at once, at the cost of one. It returns how
-// many of the IDs the list has.
-func (p *Pool[T]) SetStates(changes []StateChange) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, changed := 0, false
-	for _, c := range changes {
-		i, ok := p.index[c.ID]
-		if !ok {
-			continue
-		}
-		found++
-		e := &p.listed[i]
-		changed = changed || e.member && e.state != c.State
-		e.becomes(c.State)
+		panicking:  d.Panicking(),
+		failFast:   d.Config().Panic.FailFast,
+		limited:    limited,
 	}
-	if changed && !p.closed {
-		p.publish()
+	if p.hosts != nil {
+		v.ejected = d.Ejected(nil)
 	}
-	return found
+	v.timed = v.snapshot.Needs() != 0 || len(v.ejected) > 0 || limited
+	p.view.Store(v)
 }
 
 // Close makes all later picks and updates fail with [ErrClosed]. Picks that are open

@@ -64,6 +64,7 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 	if newConfig {
 		p.config = config
 		p.registry.Learn(config.policy().Needs())
+		p.setRules(now)
 	}
 	p.listed, p.index, p.selector = listed, index, selector
 	if newList || newSubset {

@@ -112,8 +112,9 @@ func (p *Pool[T]) adopt(now int64, built *picker.Members) {
 		built, _ = p.registry.Members(list, now) // part of a list that was validated
 	}
 	p.members = built
+	p.judgeMembers(now)
 	p.offered.after(p.members, p.selector != nil && p.config.Subset.MaxSize > 0)
-	p.changed = now
+	p.changed, p.houseDue = now, 0
 	p.rebuild()
 }
 

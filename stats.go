@@ -3,6 +3,8 @@ package evenkeel
 import (
 	"slices"
 	"time"
+
+	"github.com/evenkeel/evenkeel/outlier"
 )
 
 // Stats is a picture of a pool, for people and tests.
@@ -15,6 +17,17 @@ type Stats struct {
 	Ready int
 	// MedianLatency is that of the endpoints with samples, 0 before the first sweep.
 	MedianLatency time.Duration
+	// Ejected is the number of members that are ejected.
+	Ejected int
+	// Panicking says that so few are available that verdicts are not believed.
+	Panicking bool
+	// Limit is how many requests may be in flight, 0 while there is no limit.
+	Limit int
+	// Refused is how many requests found no place within the limit; some of them were sent to
+	// ejected endpoints.
+	Refused uint64
+	// Overflowed is how many such requests are in flight.
+	Overflowed int64
 	// AllDrained says that every weight is 0, so all are treated as equal.
 	AllDrained bool
 	// LateSweeps counts sweeps that a pick had to do.
@@ -30,8 +43,14 @@ type EndpointStats struct {
 	ID string
 	// Weight is the weight in force.
 	Weight float64
-	// State is what SetState last said.
+	// State is the worst that anybody said; see [Source].
 	State State
+	// Source is who said so first among equals, Connection for Ready.
+	Source Source
+	// Available says that it may be picked.
+	Available bool
+	// Ejection is what its results have come to.
+	Ejection outlier.HostStats
 	// Picks is how many requests it ever got.
 	Picks uint64
 	// InFlight is how many of them are open.
@@ -44,6 +63,28 @@ type EndpointStats struct {
 	Success float64
 	// Avoided is for how much longer it asked not to be used.
 	Avoided time.Duration
+}
+
+func (e *EndpointStats) ejected() bool {
+	return e.Ejection.State == outlier.Ejected || e.Ejection.State == outlier.Probing
+}
+
+// Reasons says in words why the endpoint gets no requests, or fewer, as "ejected: consecutive
+// failures"; nil if there is no reason. Some may be picked all the same, in a panic.
+func (e EndpointStats) Reasons() (list []string) {
+	if e.State != Ready {
+		list = append(list, e.State.String()+" ("+e.Source.String()+")")
+	}
+	if e.Weight == 0 {
+		list = append(list, "weight 0")
+	}
+	switch e.Ejection.State {
+	case outlier.Ejected, outlier.Probing:
+		list = append(list, e.Ejection.State.String()+": "+e.Ejection.Reason.String())
+	case outlier.Ramping:
+		list = append(list, e.Ejection.State.String())
+	}
+	return list
 }
 
 // Stats returns a picture of the pool now. It is O(n) and takes the lock.
@@ -62,14 +103,23 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 		LateSweeps: p.lateSweeps.Load(),
 		Warnings:   slices.Clone(p.warnings),
 	}
+	s.Panicking = p.detector.Panicking()
+	s.Limit, _ = p.limiter.Limit()
+	s.Refused, s.Overflowed = p.limiter.Refused(), p.limiter.Beyond()
+	snapshot := p.view.Load().snapshot
 	s.MedianLatency, _ = p.members.MedianLatency()
 	for i := range s.Endpoints {
 		r := p.members.Record(i)
 		latency, _ := r.Latency(now)
+		state, source := p.member(i).worst()
 		s.Endpoints[i] = EndpointStats{
-			ID: r.ID(), Weight: p.members.Weight(i), State: p.member(i).state,
+			ID: r.ID(), Weight: p.members.Weight(i), State: state, Source: source,
+			Available: snapshot.Available(i), Ejection: p.detector.Stats(i, now),
 			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(),
 			Latency: latency, Success: r.Success(now), Avoided: r.AvoidFor(now),
+		}
+		if s.Endpoints[i].ejected() {
+			s.Ejected++
 		}
 	}
 	return s

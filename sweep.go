@@ -1,6 +1,10 @@
 package evenkeel
 
-import "time"
+import (
+	"time"
+
+	"github.com/evenkeel/evenkeel/outlier"
+)
 
 const (
 	// sweepEvery is the time between two sweeps: estimates that go by the pool's
@@ -13,33 +17,53 @@ const (
 	sweepGrace = time.Second
 )
 
-// Sweep does the housekeeping that is due at instant t (see [picker.Registry.Sweep]), lets
-// the client's subset follow what is available and the load, and returns when to call it
-// again: in a second, and sooner when members have come or gone lately. The owner calls it
+// Sweep does the housekeeping that is due at instant t: see [picker.Registry.Sweep],
+// [outlier.Detector.Sweep] and [LimitConfig]. It lets the client's subset follow what is
+// available and the load, and returns when to call it again: in a second, and sooner
+// when members have come or gone lately or while there is a limit. The owner calls it
 // then, or at least about once a second; if nobody does, one pick in a while pays for it and
-// [Stats].LateSweeps counts that (picks of policies that need no time do not, and need no
-// sweep either). A pick's sweep leaves the subset as it is. Calling it more often does no
+// [Stats].LateSweeps counts that (picks of policies that need no time do so only when
+// requests fail or endpoints are ejected). A pick's sweep leaves the subset as it is. Calling it more often does no
 // harm.
 func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
 	p.mu.Lock()
 	now := p.instant(t)
-	p.sweep(now)
-	wait := p.reselect(now)
-	wait = min(wait, max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
+	_, limited := p.limiter.Limit()
+	if !limited || now >= p.houseDue || p.houseDue-now > int64(sweepEvery) {
+		wait := p.sweep(now)
+		wait = min(wait, p.reselect(now), max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
+		p.houseDue = now + int64(wait)
+	} else {
+		p.sweepDue.Store(now + int64(sweepEvery+sweepGrace))
+	}
+	wait := time.Duration(p.houseDue - now)
+	if !p.closed {
+		wait = min(wait, max(time.Duration(p.sweepLimit(now)-now), sweepSoon))
+		p.republish()
+	}
 	news := p.newWarnings()
 	p.mu.Unlock()
 	p.tell(news)
 	return t.Add(wait)
 }
 
-// sweep does the work at instant now. mu is held.
-func (p *Pool[T]) sweep(now int64) {
+// sweep does all but the limit's part at instant now, and returns for how long there is nothing to do. mu is
+// held.
+func (p *Pool[T]) sweep(now int64) (wait time.Duration) {
 	p.sweepDue.Store(now + int64(sweepEvery+sweepGrace))
 	if p.closed {
-		return
+		return sweepEvery
 	}
 	p.registry.Sweep(now)
+	next, changes := p.detector.Sweep(p.steady(now))
+	p.apply(changes, now)
+	p.share(now)
+	p.republish()
 	p.view.Load().snapshot.Sweep(now)
+	if m := p.detector.Config().Mode; m != outlier.Envoy && m != outlier.A50 {
+		return sweepEvery // nothing of Soft's is more exact than that
+	}
+	return max(time.Duration(next-now), sweepSoon)
 }
 
 // sweepIfLate sweeps on a picker's time if the owner forgot, unless somebody holds
@@ -49,8 +73,10 @@ func (p *Pool[T]) sweepIfLate(now int64) {
 		return
 	}
 	defer p.mu.Unlock()
-	if now > p.sweepDue.Load() {
+	if now > p.sweepDue.Load() && !p.closed {
 		p.lateSweeps.Add(1)
 		p.sweep(now)
+		p.sweepLimit(now)
+		p.republish()
 	}
 }

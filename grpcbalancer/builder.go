@@ -77,6 +77,12 @@ func override(base, given evenkeel.Config) evenkeel.Config {
 	if given.Keys != nil {
 		base.Keys = given.Keys
 	}
+	if given.Outlier != nil {
+		base.Outlier = given.Outlier
+	}
+	if given.Limit != (evenkeel.LimitConfig{}) {
+		base.Limit = given.Limit
+	}
 	if given.Subset != nil {
 		base.Subset = given.Subset
 	}

@@ -103,7 +103,7 @@
 // credentials add comes too late to be a key. Calls with equal keys go to the same endpoint
 // from all clients that have the same list, also to that of an httpclient.Transport, while it
 // is READY. Keys of an endpoint that is not connected yet start at their next candidates, so that
-// a new channel's first calls may go elsewhere. One that is READY and fails keeps its keys.
+// a new channel's first calls may go elsewhere. Those of one that is ejected go there, too.
 //
 // "subset" connects the channel to a part of the resolver's endpoints, as package subset says;
 // {} is one with all defaults, 20 endpoints drawn by a seed of the channel's own. The others have
@@ -128,6 +128,31 @@
 //	"lot_size": 0                 fixes deal's lots
 //	"max_size": 0                 from "size" up to this many, one for each
 //	"load_per_endpoint": 0        calls a second that the channel makes
+//
+// "outlier" says which endpoints get no calls for a while because of how their calls ended, as package
+// outlier says; {} is soft ejection. Without it endpoints are ejected, softly, under policies that do
+// not look at failures: all but adaptive and those with a latency in their signal.
+//
+//	{"outlier": {"mode": "envoy", "envoy": {"consecutive_5xx": 3}, "panic": {"threshold": 40}}}
+//
+//	"mode": "soft"                or "envoy", "a50", "off"
+//	"interval": "10s"             between two looks at rates
+//	"max_ejection_percent": 10    default 100 in soft, where panic is the bound
+//	"at_least_one", "base_ejection_time", "max_ejection_time", "max_ejection_jitter"
+//	"soft": {}                    "consecutive_failures": default 5, -1 for never; "no_rate", "request_volume",
+//	                              "min_hosts", "max_window", "probe_backoff", "max_probe_backoff", "probe_jitter",
+//	                              "probe_timeout", "probe_successes", "checks_return", "remember"
+//	"envoy": {}, "a50": {}        the names of their documents, in this form
+//	"ramp": {}                    "window": default "10s", "-1s" for none; "aggression", "floor"
+//	"panic": {}                   "threshold": default 50, 0 for never; "leave"; "fail_fast"
+//
+// "limit" bounds the calls in flight of this channel while its deadlines are missed; it is on by
+// default. A call beyond it ends at once with UNAVAILABLE, whether or not it would wait for
+// ready, and is no endpoint's failure. Streams that are known as such do not count.
+//
+//	"disabled": true
+//	"floor": 2                    the limit never falls below it
+//	"ceiling": 0                  nor rises above this, once there is one; 0 for none
 //
 // Unknown fields are ignored, as gRPC asks; "strict": true refuses them. Wrong values are
 // always refused: in a default service config grpc.NewClient fails then, and of those

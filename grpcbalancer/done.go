@@ -62,6 +62,16 @@ func (c *call) done(info balancer.DoneInfo) {
 	c.recycle()
 }
 
+// setDeadline tells the pick when the call's time is over.
+func (c *call) setDeadline() {
+	if c.ctx == nil {
+		return
+	}
+	if t, ok := c.ctx.Deadline(); ok {
+		c.pick.SetDeadline(t)
+	}
+}
+
 // abandon ends a pick that became no request.
 func (c *call) abandon() {
 	c.pick.Done(evenkeel.Result{})
@@ -96,7 +106,7 @@ func result(info balancer.DoneInfo, callerLeft bool) evenkeel.Result {
 	if outcome != evenkeel.Overload {
 		wait = 0
 	}
-	return evenkeel.Result{Outcome: outcome, RetryAfter: wait}
+	return evenkeel.Result{Outcome: outcome, Status: picker.GRPCStatus(uint32(code)), RetryAfter: wait}
 }
 
 // codeOf is the error's status code; errors of a context, which wrappers let through

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/picker"
 )
 
 // ended is an attempt that ended with err; sent and received say which bytes flowed.
@@ -86,7 +87,7 @@ func TestPushbackOfAFullServerIsItsHint(t *testing.T) {
 	// A hint on a failure of another kind is none for the policy.
 	failed := full("9")
 	failed.Err = coded(codes.Internal)
-	if got := result(failed, false); got != (evenkeel.Result{Outcome: evenkeel.Failure}) {
+	if got := result(failed, false); got != (evenkeel.Result{Outcome: evenkeel.Failure, Status: picker.GRPCStatus(13)}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -124,7 +125,11 @@ func TestMessageThatIsTooLargeIsNoOverload(t *testing.T) {
 	} {
 		info := full()
 		info.Err = status.Error(codes.ResourceExhausted, c.text)
-		if got := result(info, false); got != (evenkeel.Result{Outcome: c.want}) {
+		want := evenkeel.Result{Outcome: c.want}
+		if c.want == evenkeel.Overload {
+			want.Status = picker.GRPCStatus(uint32(codes.ResourceExhausted))
+		}
+		if got := result(info, false); got != want {
 			t.Errorf("%q: %+v, want %v", c.text, got, c.want)
 		}
 		// A server that says when to come back means itself.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
@@ -26,6 +27,8 @@ func (queue) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 type ready struct {
 	pool *evenkeel.Pool[*endpoint]
 	keys *atomic.Pointer[affinity]
+	// waits is set when a call was left to the next picker for want of an endpoint.
+	waits *atomic.Bool
 }
 
 // tries is how often a pick looks for an endpoint. A second look is due where the
@@ -45,8 +48,9 @@ func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		var err error
 		if c.pick, err = r.pool.Pick(request); err != nil {
 			c.recycle()
-			break // nobody is ready, or the policy was closed: both have a successor
+			return balancer.PickResult{}, r.nobody(err)
 		}
+		c.setDeadline()
 		if s := c.pick.Handle().state.Load(); s.ConnectivityState == connectivity.Ready {
 			result, err := s.Picker.Pick(info)
 			if err == nil {
@@ -62,6 +66,20 @@ func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		c.abandon()
 	}
 	return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+}
+
+// nobody says what becomes of a call for which the pool has nobody. One that is beyond the limit ends,
+// even if it would wait for a connection: it is dropped, and others get their answers.
+// Otherwise it waits for the next picker, which a sweep makes if nothing else does.
+func (r ready) nobody(err error) error {
+	if errors.Is(err, evenkeel.ErrOverloaded) {
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	r.waits.Store(true)
+	if err == evenkeel.ErrPanic {
+		return err // no status: calls that wait for a connection go on waiting
+	}
+	return balancer.ErrNoSubConnAvailable
 }
 
 // resolverError is what the name resolver said last, as text: the error itself could

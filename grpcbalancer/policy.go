@@ -38,6 +38,9 @@ type policy struct {
 	// read by picks.
 	keys atomic.Pointer[affinity]
 
+	// waits says that calls wait because the pool had nobody for them, though endpoints are READY.
+	waits atomic.Bool
+
 	calls sync.Mutex
 
 	// Guarded by calls.

@@ -181,7 +181,7 @@ func poolState(e *endpoint) evenkeel.State {
 func (p *policy) picker() balancer.Picker {
 	switch p.shown {
 	case connectivity.Ready:
-		return ready{p.pool, &p.keys}
+		return ready{p.pool, &p.keys, &p.waits}
 	case connectivity.TransientFailure:
 		return &failing{endpoints: p.list, resolver: p.resolverErr}
 	default:

@@ -46,8 +46,8 @@
 // What http.Transport itself adds to a request is not there yet. Names of headers are
 // found in the form that http.Header.Set gives them.
 //
-// [picker.Hash] does not look at failures, and nothing is ejected yet: while an address fails
-// or cannot be reached, its keys fail, until it leaves the list, or is drained.
+// [picker.Hash] does not look at failures: an address that fails or cannot be reached is ejected
+// after five in a row, and its keys go on to their next candidates until it is back.
 //
 // # Subsets
 //
@@ -62,6 +62,16 @@
 // weight, except of the algorithm Aperture. Drained addresses do not count as available: while too
 // few are, others are used too. One that does not answer does count. Who leaves the part ends its
 // requests, and then its connections close. Snapshot shows how many addresses there are, and warnings.
+//
+// # Bad days
+//
+// While requests miss their deadlines (those of their contexts, which the Timeout of an
+// http.Client is one of), a Transport limits what it has in flight for each target, so that
+// waiting requests do not take down what still works. One more fails at once with an error
+// that is an evenkeel.ErrOverloaded, and an [ErrUnreached]; no endpoint is blamed. Streams and upgrades do
+// not count. Endpoints that fail are avoided by the default policy, and ejected for a while under
+// those that do not look at failures. Config.Limit and Config.Outlier change both; Snapshot
+// shows who is ejected, and why.
 //
 // # Retries
 //

@@ -231,6 +231,9 @@ func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
 	p, err := g.pool.Pick(r)
 	switch {
 	case err == nil:
+		if t, ok := req.Context().Deadline(); ok {
+			p.SetDeadline(t)
+		}
 		return p, nil
 	case err == evenkeel.ErrClosed: // as the pool returns it; wrapped it may be anybody's
 		return p, errEvicted

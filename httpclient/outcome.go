@@ -20,10 +20,10 @@ func resultOfAnswer(resp *http.Response) evenkeel.Result {
 	// Only these two statuses make something of the header, and looking it up costs
 	// on each request.
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
-		return evenkeel.Result{Outcome: picker.OutcomeOfHTTP(resp.StatusCode, false)}
+		return evenkeel.Result{Outcome: picker.OutcomeOfHTTP(resp.StatusCode, false), Status: picker.HTTPStatus(resp.StatusCode)}
 	}
 	after, ok := retryAfter(resp.Header, time.Now())
-	return evenkeel.Result{Outcome: picker.OutcomeOfHTTP(resp.StatusCode, ok), RetryAfter: after}
+	return evenkeel.Result{Outcome: picker.OutcomeOfHTTP(resp.StatusCode, ok), Status: picker.HTTPStatus(resp.StatusCode), RetryAfter: after}
 }
 
 // maxRetryAfter bounds what a server can ask for. The pool has a lower bound for how long

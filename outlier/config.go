@@ -14,6 +14,8 @@ const (
 	Envoy
 	// A50 is gRFC A50, which gRPC's outlier_detection policy implements.
 	A50
+	// NoEjection ejects nobody for how requests end. Standings and panic go on.
+	NoEjection
 )
 
 // String returns the mode's name.
@@ -25,6 +27,8 @@ func (m Mode) String() string {
 		return "envoy"
 	case A50:
 		return "a50"
+	case NoEjection:
+		return "off"
 	}
 	return "invalid"
 }
@@ -72,8 +76,8 @@ type Config struct {
 	Panic Panic
 }
 
-// equal reports whether c says the same as o.
-func (c Config) equal(o Config) bool {
+// Equal reports whether c says the same as o, whatever its pointers are.
+func (c Config) Equal(o Config) bool {
 	if !same(c.A50.SuccessRate, o.A50.SuccessRate) || !same(c.A50.FailurePercentage, o.A50.FailurePercentage) {
 		return false
 	}
@@ -83,6 +87,22 @@ func (c Config) equal(o Config) bool {
 
 // same compares what two pointers point to.
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Owned returns a copy that shares no pointer with c.
+func (c Config) Owned() Config {
+	if c.A50.SuccessRate != nil {
+		own := *c.A50.SuccessRate
+		c.A50.SuccessRate = &own
+	}
+	if c.A50.FailurePercentage != nil {
+		own := *c.A50.FailurePercentage
+		c.A50.FailurePercentage = &own
+	}
+	return c
+}
+
+// EjectsNobody reports whether no result whatever ejects an endpoint.
+func (c Config) EjectsNobody() bool { return rulesOf(c).off() }
 
 // SoftConfig is Soft's part of a Config.
 type SoftConfig struct {

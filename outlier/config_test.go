@@ -266,7 +266,7 @@ func TestWhatIsNotThereDoesNothing(t *testing.T) {
 
 func TestNamesOfAllValues(t *testing.T) {
 	for _, list := range [][]string{
-		{outlier.Soft.String(), outlier.Envoy.String(), outlier.A50.String(), outlier.Mode(3).String()},
+		{outlier.Soft.String(), outlier.Envoy.String(), outlier.A50.String(), outlier.NoEjection.String(), outlier.Mode(4).String()},
 		{outlier.Available.String(), outlier.Ejected.String(), outlier.Probing.String(), outlier.Ramping.String(), outlier.State(4).String()},
 		{outlier.Usable.String(), outlier.Failing.String(), outlier.Unready.String(), outlier.Drained.String(), outlier.Standing(4).String()},
 		{outlier.PercentOf(12.5).String(), outlier.Percent{}.String(), "invalid"},

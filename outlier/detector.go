@@ -90,7 +90,7 @@ func (d *Detector) SetConfig(c Config, now int64) ([]Change, error) {
 		return nil, err
 	}
 	d.begin(now)
-	if c.equal(d.config) {
+	if c.Equal(d.config) {
 		return nil, nil
 	}
 	before := d.rules
@@ -274,6 +274,9 @@ func (d *Detector) Len() int { return len(d.hosts) }
 
 // Version changes whenever Available may give another answer.
 func (d *Detector) Version() uint64 { return d.version }
+
+// Now returns the instant of the last call.
+func (d *Detector) Now() int64 { return d.now }
 
 // Config returns the configuration in force.
 func (d *Detector) Config() Config { return d.config }

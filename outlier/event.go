@@ -76,6 +76,22 @@ func EventOf(o picker.Outcome) Event {
 	return Ignored
 }
 
+// EventOfResult is EventOf with the distinctions that the result's Status adds. A status that
+// contradicts the outcome, which a caller's own mapping may, adds none.
+func EventOfResult(r picker.Result) Event {
+	if status, ok := r.Status.HTTP(); ok {
+		retryAfter := status == 503 && r.Outcome == picker.Overload
+		if r.Outcome == picker.OutcomeOfHTTP(status, retryAfter) {
+			return EventOfHTTP(status, retryAfter)
+		}
+		return EventOf(r.Outcome)
+	}
+	if code, ok := r.Status.GRPC(); ok {
+		return refinedByGRPC(r.Outcome, code)
+	}
+	return EventOf(r.Outcome)
+}
+
 // EventOfHTTP returns the event for the status of an HTTP answer; retryAfter says
 // whether it has a valid Retry-After header. Numbers that are no status are Ignored.
 func EventOfHTTP(status int, retryAfter bool) Event {
@@ -103,13 +119,17 @@ func EventOfHTTP(status int, retryAfter bool) Event {
 // A caller that left is Ignored in every mode, although gRFC A50 counts its
 // CANCELLED against the endpoint: nobody is to blame for it.
 func EventOfGRPC(code uint32, f picker.GRPCFacts) Event {
+	return refinedByGRPC(picker.OutcomeOfGRPC(code, f), code)
+}
+
+// refinedByGRPC adds to an outcome what its status code tells.
+func refinedByGRPC(o picker.Outcome, code uint32) Event {
 	const canceled, unavailable = 1, 14
-	o := picker.OutcomeOfGRPC(code, f)
 	switch {
 	case o == picker.Success && code != 0:
 		return CallerFault
 	case o == picker.Unknown && code == canceled:
-		return Unclear // the server's word: OutcomeOfGRPC has ruled out the caller's
+		return Unclear // the server's word: a caller that left is Canceled
 	case o == picker.Failure && code == unavailable:
 		return GatewayFailed // what Envoy maps to 503
 	}

@@ -73,6 +73,10 @@ func (t Token) Probe() bool { return t.permit < 0 }
 // Epoch returns the epoch in which the request began.
 func (t Token) Epoch() uint32 { return t.epoch }
 
+// Spent returns the token of a request that has had its say as a probe: a second event is as
+// any other request's.
+func (t Token) Spent() Token { return Token{epoch: t.epoch} }
+
 // Token returns a token for a request that is being sent to the endpoint.
 func (h *Host) Token() Token { return Token{epoch: h.Epoch()} }
 

@@ -109,6 +109,25 @@ func (d *Detector) SetStanding(i int, s Standing, now int64) []Change {
 	return d.end()
 }
 
+// StandingChange is one member's new standing.
+type StandingChange struct {
+	// Index is the member's in the list; others change nothing.
+	Index int
+	// Standing is the new one.
+	Standing Standing
+}
+
+// SetStandings is SetStanding for several members, at the cost of one.
+func (d *Detector) SetStandings(list []StandingChange, now int64) []Change {
+	d.begin(now)
+	for _, c := range list {
+		if c.Index >= 0 && c.Index < len(d.hosts) {
+			d.setStanding(d.hosts[c.Index], c.Standing)
+		}
+	}
+	return d.end()
+}
+
 func (d *Detector) setStanding(h *Host, s Standing) {
 	if s > Drained {
 		s = Unready

@@ -103,6 +103,8 @@ func rulesOf(c Config) *rules {
 		r.envoy(c)
 	case A50:
 		r.a50(c)
+	case NoEjection:
+		r.panic.leave = c.Panic.Leave.or(min(r.panic.threshold+defaultLeave, 100))
 	default:
 		r.soft(c)
 	}
@@ -176,7 +178,9 @@ func (c FailurePercentage) rules(enforce, enforceLocal float64) *percentageRules
 }
 
 // off reports whether the rules can eject nobody.
-func (r *rules) off() bool { return r.mode == A50 && r.rate == nil && r.percentage == nil }
+func (r *rules) off() bool {
+	return r.mode == NoEjection || r.mode == A50 && r.rate == nil && r.percentage == nil
+}
 
 func runOf(n int) uint32 {
 	if n == Off {

@@ -10,8 +10,8 @@ import (
 // Validate reports every problem of the configuration, joined; nil if there is none.
 func (c Config) Validate() error {
 	var p problems
-	if c.Mode > A50 {
-		p.add("Config.Mode is %d, want 0 (Soft), 1 (Envoy) or 2 (A50)", c.Mode)
+	if c.Mode > NoEjection {
+		p.add("Config.Mode is %d, want 0 (Soft), 1 (Envoy), 2 (A50) or 3 (NoEjection)", c.Mode)
 	}
 	p.duration("Config.Interval", c.Interval)
 	p.percent("Config.MaxEjectionPercent", c.MaxEjectionPercent)

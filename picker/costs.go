@@ -11,12 +11,19 @@ type costs struct {
 	shares []uint64
 	band   int64 // differences up to this are ties
 	hints  bool  // the signal puts endpoints that ask to be left alone behind all others
+	shared bool  // the signal itself looks at Record.SetShare
 }
 
 func newCosts(m *Members, s Signal) costs {
 	c := costs{signal: s, lgWeights: m.lgWeights}
 	needs := s.Needs()
 	c.hints = needs&NeedSuccess != 0
+	switch s := s.(type) {
+	case BuiltinSignal:
+		c.shared = s != InFlight
+	case PeakEWMA:
+		c.shared = !s.Plain
+	}
 	if needs&(NeedLatency|NeedEstimator) != 0 {
 		c.band = tieBand
 	}
@@ -48,12 +55,15 @@ func (c *costs) weigh(m *Members) {
 func (c *costs) of(s *Snapshot, i int, now int64) int64 {
 	r := s.records[i]
 	cost := c.signal.Cost(r, now)
+	if !c.shared && r.HeldBack() {
+		cost = min(cost, mostCost) + probationCost
+	}
 	if c.shares != nil {
 		return cost + c.shareLog2(r, i)
 	}
 	if c.lgWeights != nil {
 		// A signal of the caller's own may say "never" with the largest number.
-		cost = min(cost, mostCost) - c.lgWeights[i]
+		cost = min(cost, mostCost+probationCost) - c.lgWeights[i]
 	}
 	return cost
 }

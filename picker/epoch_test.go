@@ -76,7 +76,7 @@ func testAnotherEpoch(t *testing.T, kind Kind, history bool, end func(p *Pick, n
 		p.Done(10*ms, Result{Outcome: Failure}) // so that a success changes something
 	}
 	old, _, _ := s.Pick(Request{Kind: kind}, 10*ms)
-	r.epoch.Add(1) // as an ejection will do
+	r.RaiseEpoch()
 	before := r.taught(60 * ms)
 	end(&old, 60*ms)
 	if after := r.taught(60 * ms); after != before {
@@ -108,7 +108,7 @@ func TestEndOfAnotherEpochsAnswerTeachesNothing(t *testing.T) {
 		r := m.Record(0)
 		p, _, _ := s.Pick(Request{}, 0)
 		p.Answered(10, Result{Outcome: Success})
-		r.epoch.Add(1)
+		r.RaiseEpoch()
 		before := r.taught(20)
 		p.Done(20, Result{Outcome: o})
 		if after := r.taught(20); after != before || r.InFlight() != 0 {

@@ -117,7 +117,7 @@ func (p *hashed) place(s *Snapshot, r *Request, now int64) int {
 // a few picks ago.
 func (p *hashed) takes(rec *Record, i int) bool {
 	marks := rec.marks.Load()
-	if marks&(markAvoided|markRamp) != 0 || marks&markAnswered == 0 && p.probation {
+	if marks&(markAvoided|markRamp|markShare) != 0 || marks&markAnswered == 0 && p.probation {
 		return false
 	}
 	load := rec.InFlight()
@@ -197,8 +197,12 @@ func (p *hashed) limit(rec *Record, i int, load, total, now int64, l *learning) 
 			return 1, true
 		}
 	}
-	if marks&markRamp == 0 || p.totals == nil {
+	if p.totals == nil || marks&(markRamp|markShare) == 0 {
 		return 0, false
+	}
+	if marks&markShare != 0 {
+		capacity := uint64(p.bound.Capacity(total, p.weights[i], p.available.Load()))
+		return max(int64(capacity*uint64(rec.share.Load())>>32), 1), true
 	}
 	window := uint64(rampUnits * l.unit)
 	since := max(uint64(max(now-rec.rampFrom.Load(), 0)), window/rampLeast)

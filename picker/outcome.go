@@ -30,6 +30,37 @@ const (
 	Canceled
 )
 
+// Status is what an answer said in its own protocol, for rules that draw their lines where an
+// [Outcome] no longer shows them. The zero Status says nothing.
+type Status uint16
+
+// grpcStatus is above all HTTP statuses.
+const grpcStatus = 1000
+
+// HTTPStatus returns the Status of an HTTP answer, the zero one for a number that is no status.
+func HTTPStatus(code int) Status {
+	if code < 100 || code > 599 {
+		return 0
+	}
+	return Status(code)
+}
+
+// GRPCStatus returns the Status of a gRPC status code. Codes that gRPC does not define are UNKNOWN.
+func GRPCStatus(code uint32) Status {
+	if code > grpcMaxCode {
+		code = grpcUnknown
+	}
+	return Status(grpcStatus + code)
+}
+
+// HTTP returns the HTTP status; ok is false if it is none.
+func (s Status) HTTP() (code int, ok bool) { return int(s), s >= 100 && s < 600 }
+
+// GRPC returns the gRPC status code; ok is false if it is none.
+func (s Status) GRPC() (code uint32, ok bool) {
+	return uint32(s) - grpcStatus, s >= grpcStatus && s <= grpcStatus+grpcMaxCode
+}
+
 var outcomeNames = [...]string{"unknown", "success", "failure", "unreached", "timeout", "overload", "canceled"}
 
 // String returns the outcome's name in lower case.

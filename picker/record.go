@@ -13,7 +13,8 @@ import (
 // a member (and a while longer), so a Record outlives updates, reconnections and
 // changes of policy, and a pointer to it identifies the endpoint.
 //
-// All methods are safe for concurrent use, cost a few loads, and change nothing.
+// All methods are safe for concurrent use and cost a few loads; but for RaiseEpoch and SetShare
+// they change nothing.
 type Record struct {
 	// The first cache line holds all that a comparing pick reads. A request is
 	// counted either in age, while it ages, or in picks and dones.
@@ -21,7 +22,7 @@ type Record struct {
 	picks   atomic.Uint64 // other work, begun
 	dones   atomic.Uint64 // other work, ended
 	view    atomic.Uint64 // the signal Latency's estimate as of the last result or sweep
-	epoch   atomic.Uint32 // ejection epoch; raised by what ejects, which is to come
+	epoch   atomic.Uint32 // ejection epoch; see RaiseEpoch
 	marks   atomic.Uint32 // see the constants
 	aged    atomic.Uint64 // work in age, ended
 	mean    ewma.LogMean
@@ -39,6 +40,7 @@ type Record struct {
 
 	id        string                       // set at construction
 	serial    uint32                       // set at construction; no other record has had it
+	share     atomic.Uint32                // part of 2^32 of the choices that it takes part in; markShare
 	estimator atomic.Pointer[ownEstimator] // the signal's own, if it has any
 
 	// Guarded by the Registry's owner.
@@ -62,6 +64,7 @@ const (
 	markAway                 // not a member, or not available: see comeBack
 	markFresh                // has come, come back or failed mostly of late: see comeBack
 	markApart                // not available: its work is not in the pool's total, see totals
+	markShare                // share counts
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as
@@ -107,6 +110,10 @@ func (r *Record) Leaked() int64 { return r.leaked.Load() }
 
 // Epoch returns the ejection epoch. Results of picks of another epoch teach nothing.
 func (r *Record) Epoch() uint32 { return r.epoch.Load() }
+
+// RaiseEpoch begins a new ejection epoch: whoever ejects the endpoint calls it, so that requests
+// which began before that teach nothing any more. They still leave the in-flight count.
+func (r *Record) RaiseEpoch() { r.epoch.Add(1) }
 
 // Latency returns the estimate of the signal [Latency] at instant now; ok is false
 // before the first sample.

@@ -63,6 +63,9 @@ func (r *Request) avoids(rec *Record) bool { return slices.Contains(r.Avoid, rec
 type Result struct {
 	// Outcome is how it ended.
 	Outcome Outcome
+	// Status is what the answer said in its own protocol, if there was one. It refines
+	// Outcome for the rules of package outlier that follow other documents, and nothing else.
+	Status Status
 	// RetryAfter is how long an endpoint that answered Overload asked not to be used.
 	// 0 or less means that it gave no hint.
 	RetryAfter time.Duration

@@ -68,6 +68,7 @@ type Snapshot struct {
 	step    uint64    // 2^64/n rounded up, for rotations
 	picker  Picker
 	needs   Need
+	alone   bool          // the picker looks at no costs; see Record.SetShare
 	rand    func() uint64 // nil: the runtime's
 	members *Members
 	shared  *shared
@@ -77,7 +78,7 @@ type Snapshot struct {
 // lists, in ascending order, may be picked; nil means all. Drained members are
 // left out in either case. The slice is not kept. policy is the one that built p.
 func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
-	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), rand: m.shared.rand, shared: m.shared}
+	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), alone: drawsAlone(p), rand: m.shared.rand, shared: m.shared}
 	keep := make([]int32, 0, len(m.records))
 	if available == nil {
 		for i := range m.records {
@@ -168,6 +169,10 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		return Pick{}, 0, fmt.Errorf("picker: the policy chose member %d, want an available one of 0 to %d", i, len(s.records)-1)
 	}
 	rec := s.records[i]
+	if s.alone && rec.marks.Load()&markShare != 0 && rec.HeldBack() {
+		i = s.insteadOf(i, r, now)
+		rec = s.records[i]
+	}
 	switch {
 	case s.needs == 0 && r.Kind != Stream:
 		rec.picks.Add(1)

@@ -74,7 +74,7 @@ func (r *Record) wait(now int64, l *learning) int64 {
 	v := view(r.view.Load())
 	marks := r.marks.Load()
 	k := r.openWith(aging)
-	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh) != 0 {
+	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh|markShare) != 0 {
 		return r.waitInDetail(v, aging, k, marks, now, l)
 	}
 	cost := v.cost() + countLog2(k)
@@ -112,6 +112,9 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
 	if marks&markFresh != 0 && k > 0 {
 		cost = max(cost, r.shared.median.Load()+countLog2(k))
+	}
+	if marks&markShare != 0 && r.HeldBack() {
+		cost += probationCost
 	}
 	if marks&(markAvoided|markRamp) != 0 {
 		return r.cautious(cost, now, l)

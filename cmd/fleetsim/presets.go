@@ -59,6 +59,9 @@ var presets = []preset{
 		"-endpoints 10 -service exponential:20ms -rate 2000 -duration 60s -timeout 1s -hang 10s-40s,first=1"},
 	{"bad-deploy", "3 of 10 busy backends fail fast at once", "-endpoints 10 -concurrency 4 -utilisation 0.6 -clients 20 -timeout 2s " +
 		"-duration 60s -warmup 0s -fail 20s-40s,after=5ms,last=3"},
+	{"cascade", "3 of 10 backends fail fast, and the others cannot carry the load: an outage that may outlive its cause", "-endpoints 10 -concurrency 1 " +
+		"-service exponential:10ms -rate 800 -clients 20 -delay 0s -timeout 1s -duration 100s -warmup 0s -fail 20s-40s,after=1ms,first=3 " +
+		"-policies round_robin,guarded_round_robin,unguarded,ejection,default"},
 	{"overload-answers", "one of 8 backends turns away half of its requests for a while", eight +
 		"-rate 513.33333333333 -warmup 0s -fail 20s-40s,after=1ms,share=0.5,as=overload"},
 	{"cold-start", "a backend joins ten warm ones, ten times slower until it is warm", "-endpoints 11 -concurrency 16 -clients 1 -delay 0s " +

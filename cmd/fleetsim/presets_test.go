@@ -17,6 +17,7 @@ var simulated = map[string]sim.Scenario{
 	"fail-fast":        sim.FailPulse(50),
 	"black-hole":       sim.BlackHole(20),
 	"fail-and-recover": sim.S3(),
+	"cascade":          sim.BadDeploy(3, 0.8, 20),
 	"hung-backend":     sim.S4(),
 	"cold-start":       sim.S2(),
 	"recovery":         sim.S10(),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/grpcbalancer"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -24,12 +25,13 @@ type contender struct {
 // contenders are measured side by side, on the same servers at the same time. All of them have
 // to hold the bars of a scenario. A new part of the Config gets its line here.
 var contenders = []contender{
-	{name: "default"},
+	{name: "default", limits: true},
 }
 
 // reference is what the others are compared with: it sees nothing, and shows how much harm a
 // trouble does to those who do not see it. Over gRPC it is gRPC's own.
-var reference = contender{name: "round_robin", config: evenkeel.Config{Policy: picker.RoundRobin{}}}
+var reference = contender{name: "round_robin", config: evenkeel.Config{Policy: picker.RoundRobin{},
+	Outlier: &outlier.Config{Mode: outlier.NoEjection}, Limit: evenkeel.LimitConfig{Disabled: true}}}
 
 // grpcName is the name that gRPC knows a contender by.
 func (c contender) grpcName() string {

@@ -14,6 +14,11 @@
 // A subset is an object, {"subset": {"size": 20, "client_index_env": "POD_INDEX"}}; {} switches it on with
 // all defaults. The index is one of "client_index": 3, "client_index_env" and "client_index_host": true.
 //
+// Ejection and the limit are objects, {"outlier": {"mode": "envoy"}, "limit": {"ceiling": 200}}; {"outlier":
+// {}} is soft ejection for any policy, {"outlier": {"mode": "off"}} none for any, and
+// {"limit": {"disabled": true}} no limit. Percentages may be 0; another 0 that Go would take for a default is
+// refused.
+//
 // An unknown field is ignored and reported, because a newer control plane must not break an older
 // client; "strict": true at the top refuses it. A known field with a wrong value, a policy that does
 // not exist among them, is always refused. All problems are found at once.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/subset"
 )
 
@@ -32,6 +33,8 @@ var configFields = []field[evenkeel.Config]{
 	// Members are read in the order of their names: after "keys", which must not be there too.
 	headerField("requestHashHeader", "keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
 	subsetField("subset", func(c *evenkeel.Config) **subset.Config { return &c.Subset }),
+	switched("outlier", func(c *evenkeel.Config) **outlier.Config { return &c.Outlier }, outlierFields),
+	part("limit", func(c *evenkeel.Config) *evenkeel.LimitConfig { return &c.Limit }, limitFields),
 	{
 		name: "strict",
 		read: func(d *decoder, at string, raw json.RawMessage, _ *evenkeel.Config) {

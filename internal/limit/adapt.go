@@ -26,6 +26,8 @@ const (
 )
 
 const (
+	// smallLimit is up to where the limit grows without need, while answers come at once.
+	smallLimit   = 4
 	cutFactor    = 0.9
 	growthFactor = 1.1
 	// usedShare is how much of the limit is in flight when it is what holds requests back.
@@ -126,6 +128,10 @@ func (a *aimd) step(inFlight, steps, now int64) {
 		// Nobody queues, so that requests are held back for nothing: the trouble is over, or
 		// it is a host or a kind of request that hangs, which no limit mends.
 		a.limit = a.clamp(max(a.limit*math.Pow(growthFactor, float64(steps)), a.limit+float64(steps)))
+	case g.quick() && a.limit < smallLimit:
+		// Two requests of a thin client that come together would find a limit of one, long after
+		// the trouble is over.
+		a.limit = a.clamp(min(a.limit+float64(steps), smallLimit))
 	case used:
 		// One more for each limit of good answers.
 		a.limit = a.clamp(a.limit + float64(g[quick]+g[fair])/a.limit)

@@ -63,6 +63,9 @@ func (r *run) pick(q *request, balancer int) bool {
 	if err != nil {
 		return false
 	}
+	if r.timeout > 0 {
+		pick.SetDeadline(r.clients.time(r.now + r.timeout))
+	}
 	q.pick = pick
 	q.server = int32(pick.Handle())
 	return true

@@ -8,15 +8,16 @@ import (
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/ewma"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
-// named are policies by the names that commands and tests use.
+// named are policies by the names that commands and tests use. See PolicyNames.
 var named = []struct {
 	name string
 	make func(age time.Duration) Policy
 }{
-	{"default", of(nil)},
+	{"default", func(time.Duration) Policy { return Policy{} }},
 	{"random", of(picker.Random{})},
 	{"round_robin", of(picker.RoundRobin{})},
 	{"p2c", of(picker.P2C{Signal: picker.InFlight})},
@@ -29,32 +30,50 @@ var named = []struct {
 	{"peak_ewma_finagle", of(picker.P2C{Signal: picker.PeakEWMA{Plain: true}})},
 	{"peak_ewma_linkerd", of(picker.P2C{Signal: picker.PeakEWMA{Form: ewma.LinkerdForm, Plain: true}})},
 	{"peak_ewma_1s", func(time.Duration) Policy { return PeakEWMAOfASecond() }},
+	{"unguarded", of(nil)},
+	{"ejection", guarded(nil, &outlier.Config{}, false)},
+	{"ejection_and_limit", guarded(nil, &outlier.Config{}, true)},
+	{"guarded_round_robin", guarded(picker.RoundRobin{}, nil, true)},
+	{"guarded_p2c", guarded(picker.P2C{Signal: picker.InFlight}, nil, true)},
 	{"jsq", func(time.Duration) Policy { return Policy{Bound: ShortestQueue{}} }},
 	{"jsed", func(time.Duration) Policy { return Policy{Bound: ShortestDelay{}} }},
 	{"least_table@", func(age time.Duration) Policy {
-		return Policy{TableAge: age, Table: func(t *picker.LoadTable) evenkeel.Policy { return picker.Least{Signal: t} }}
+		p := of(nil)(0)
+		p.TableAge, p.Table = age, func(t *picker.LoadTable) evenkeel.Policy { return picker.Least{Signal: t} }
+		return p
 	}},
 	{"p2c_table@", func(age time.Duration) Policy {
-		return Policy{TableAge: age, Table: func(t *picker.LoadTable) evenkeel.Policy { return picker.P2C{Signal: t} }}
+		p := of(nil)(0)
+		p.TableAge, p.Table = age, func(t *picker.LoadTable) evenkeel.Policy { return picker.P2C{Signal: t} }
+		return p
 	}},
 }
 
-func of(p evenkeel.Policy) func(time.Duration) Policy {
-	return func(time.Duration) Policy { return Policy{Config: evenkeel.Config{Policy: p}} }
+// bare ejects nobody.
+var bare = &outlier.Config{Mode: outlier.NoEjection}
+
+// of is a policy by itself, the default's if it is nil: without ejection and limit.
+func of(p evenkeel.Policy) func(time.Duration) Policy { return guarded(p, bare, false) }
+
+// guarded is a policy with rules of ejection, and with or without a limit.
+func guarded(p evenkeel.Policy, rules *outlier.Config, limit bool) func(time.Duration) Policy {
+	return func(time.Duration) Policy {
+		return Policy{Config: evenkeel.Config{Policy: p, Outlier: rules, Limit: evenkeel.LimitConfig{Disabled: !limit}}}
+	}
 }
 
 // PeakEWMAOfASecond is two choices by a peak EWMA that moves by 0.3, fades with a time
 // constant of one second and starts at 10 ms, as a published fleet simulation has it.
 func PeakEWMAOfASecond() Policy {
 	signal := picker.PeakEWMA{Form: ewma.AlphaForm, Tau: time.Second, Alpha: 0.3, Plain: true}
-	return Policy{
-		Name:   "peak_ewma_1s",
-		Config: evenkeel.Config{Policy: picker.P2C{Signal: signal}},
-		Prime:  10 * time.Millisecond,
-	}
+	p := of(picker.P2C{Signal: signal})(0)
+	p.Name, p.Prime = "peak_ewma_1s", 10*time.Millisecond
+	return p
 }
 
-// PolicyNames returns the names that [PolicyNamed] knows. Those that end in "@" want the
+// PolicyNames returns the names that [PolicyNamed] knows. "default" is a pool's zero Config; others are
+// the rule by itself, without ejection and limit, as everybody else has it, unless their names say
+// otherwise; "unguarded" is the default's. Those that end in "@" want the
 // age of their table after it, such as "p2c_table@100ms".
 func PolicyNames() []string {
 	names := make([]string, len(named))

@@ -12,7 +12,7 @@ import (
 // part and everywhere, clients that pause, lists that change, weights, long requests,
 // heavy tails, and clients that send next to nothing.
 func RobustCases() []Case {
-	return slices.Concat(outageCases(), pauseCases(), listCases(), toldCases(), longRequestCases(), tailCases(), thinCases())
+	return slices.Concat(outageCases(), pauseCases(), listCases(), toldCases(), longRequestCases(), tailCases(), thinCases(), badDeployCases())
 }
 
 // against returns the case of s with the given figures, measured against the bound.

@@ -1,0 +1,5 @@
+//go:build race
+
+package evenkeel_test
+
+const raceDetector = true
