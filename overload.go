@@ -2,6 +2,7 @@ package evenkeel
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/evenkeel/evenkeel/internal/limit"
 )
@@ -28,12 +29,7 @@ func (p *Pool[T]) overflow(v *view[T], r Request, now int64) (Pick[T], error) {
 }
 
 func avoids(list []*Record, rec *Record) bool {
-	for _, r := range list {
-		if r == rec {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, rec)
 }
 
 func (p *Pool[T]) uint64() uint64 {
