@@ -17,7 +17,7 @@ func (p *Pool[T]) overflow(v *view[T], r Request, now int64) (Pick[T], error) {
 	from := int(p.uint64() % uint64(n))
 	for k := range n {
 		i := v.ejected[(from+k)%n]
-		if rec := v.snapshot.Record(int(i)); avoids(r.Avoid, rec) {
+		if rec := v.snapshot.Record(int(i)); slices.Contains(r.Avoid, rec) {
 			continue
 		}
 		p.limiter.AcquireBeyond()
@@ -26,10 +26,6 @@ func (p *Pool[T]) overflow(v *view[T], r Request, now int64) (Pick[T], error) {
 			host: h, token: h.Token(), flags: pickTimed | pickBeyond}, nil
 	}
 	return Pick[T]{}, p.limiter.Err()
-}
-
-func avoids(list []*Record, rec *Record) bool {
-	return slices.Contains(list, rec)
 }
 
 func (p *Pool[T]) uint64() uint64 {

@@ -246,19 +246,20 @@ func (k *Checks) State(id string) (s State, detail string, ok bool) {
 	return e.state, e.detail, true
 }
 
-// Standing returns an endpoint's standing by its checks, with the reason, for
-// [Standings.Set]. An endpoint that is not a member is Serving: nobody checks it.
-func (k *Checks) Standing(id string) (s Standing, reason string) {
+// Verdict returns what the checks of an endpoint come to, with the reason if it is not
+// Healthy. Unchecked is one that has to wait for its first check, which none has to with
+// UseUnchecked. An endpoint that is not a member is Healthy: nobody checks it.
+func (k *Checks) Verdict(id string) (s Status, reason string) {
 	e := k.endpoints[id]
 	switch {
 	case e == nil || e.state.status == Healthy:
-		return Serving, ""
+		return Healthy, ""
 	case e.state.status == Unhealthy:
-		return Failing, e.detail
+		return Unhealthy, e.detail
 	case k.config.UseUnchecked:
-		return Serving, ""
+		return Healthy, ""
 	}
-	return Waiting, "the first check has not ended"
+	return Unchecked, "the first check has not ended"
 }
 
 // Unchecked returns how many endpoints wait for their first result. While there are any, the

@@ -287,29 +287,29 @@ func TestToldEndpointsAreNotPolled(t *testing.T) {
 	}
 }
 
-func TestStandingByChecks(t *testing.T) {
+func TestVerdictOfChecks(t *testing.T) {
 	k := newChecks(t, Config{})
 	k.Update([]string{"a"}, 0)
-	if s, reason := k.Standing("a"); s != Waiting || reason == "" {
+	if s, reason := k.Verdict("a"); s != Unchecked || reason == "" {
 		t.Errorf("%v (%s) before the first check", s, reason)
 	}
-	if s, _ := k.Standing("nobody"); s != Serving {
+	if s, _ := k.Verdict("nobody"); s != Healthy {
 		t.Errorf("%v for who is not checked", s)
 	}
 	if err := k.SetConfig(Config{UseUnchecked: true}, 0); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := k.Standing("a"); s != Serving {
+	if s, _ := k.Verdict("a"); s != Healthy {
 		t.Errorf("%v before the first check, want to be used", s)
 	}
 	makeDue(k, 0, Failed)
-	if s, reason := k.Standing("a"); s != Failing || reason != "no answer" {
+	if s, reason := k.Verdict("a"); s != Unhealthy || reason != "no answer" {
 		t.Errorf("%v (%s) after a failure", s, reason)
 	}
 	for now := k.Next(); status(t, k, "a") != Healthy; now = k.Next() {
 		makeDue(k, now, Passed)
 	}
-	if s, reason := k.Standing("a"); s != Serving || reason != "" {
+	if s, reason := k.Verdict("a"); s != Healthy || reason != "" {
 		t.Errorf("%v (%s) when healthy", s, reason)
 	}
 }

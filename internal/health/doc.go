@@ -1,6 +1,6 @@
-// Package health knows which endpoints of a pool are fit to get requests, and how many: what
-// active checks have said and when the next is due (Checks), what all sources together say
-// (Standings), how an endpoint comes up to its share (Ramp) and how it leaves (Departure).
+// Package health knows what active checks say of a pool's endpoints and when the next is due
+// (Checks), and how an endpoint leaves (Departure). What checks and other sources amount to together is
+// the pool's to say, and how an endpoint comes up to its share package outlier's.
 //
 // Everything is values in, values out: nothing here sends, waits, locks, reads a clock or starts
 // a goroutine. Probers over TCP, HTTP and gRPC are the adapters'; they take checks with Due
@@ -21,18 +21,6 @@
 // Do not let a check depend on what all endpoints share (a database): it would take them all
 // out at once.
 //
-// # Standings
-//
-// Resolver, checks, ejection and drain each say what an endpoint is, with the reason. The worst
-// wins, so that a shallow check cannot bring back what real requests have ejected. Draining is
-// the worst: such an endpoint is no part of how many should be there.
-//
-// # Slow start
-//
-// A Ramp begins with each endpoint's own return: joining a pool that runs, recovery by its checks,
-// release from ejection. The weight is multiplied by Envoy's factor. There is none at the
-// initial fill, and none counts while more than half of the pool is ramping.
-//
-// Sources: Envoy's health checker (the first check decides) and slow start, HAProxy's rise and
+// Sources: Envoy's health checker (the first check decides), HAProxy's rise and
 // fall, gRFC A17 for Watch.
 package health

@@ -27,24 +27,3 @@ func ExampleChecks() {
 	// 0s 10.0.0.1:80 healthy
 	// 5s 10.0.0.1:80 unhealthy
 }
-
-func ExampleStandings() {
-	var s health.Standings
-	s.Set(health.Probes, health.Failing, "3 checks in a row without an answer")
-	s.Set(health.Resolver, health.Serving, "")
-	worst := s.Worst()
-	fmt.Printf("%v by %v: %s\n", worst.Standing, worst.Source, worst.Reason)
-	// Output: failing by checks: 3 checks in a row without an answer
-}
-
-func ExampleRamp() {
-	var r health.Ramp
-	r.Turn(true, 0) // joins a pool that runs
-	for _, at := range []time.Duration{0, 5 * time.Second, 10 * time.Second} {
-		fmt.Println(at, r.Factor(int64(at), health.SlowStartConfig{}))
-	}
-	// Output:
-	// 0s 0.1
-	// 5s 0.5
-	// 10s 1
-}

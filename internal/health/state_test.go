@@ -188,3 +188,13 @@ func FuzzConfig(f *testing.F) {
 }
 
 func zero() uint64 { return 0 }
+
+func TestStatusesHaveNames(t *testing.T) {
+	for want, got := range map[string]string{
+		"unchecked": Unchecked.String(), "healthy": Healthy.String(), "unhealthy": Unhealthy.String(), "invalid": Status(9).String(),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -18,11 +18,8 @@ type vector struct {
 	ID     string
 	Area   string
 	Config struct {
-		Rise       int     `json:"healthy_threshold"`
-		Fall       int     `json:"unhealthy_threshold"`
-		Window     int64   `json:"window_ms"`
-		Aggression float64 `json:"aggression"`
-		Least      float64 `json:"min_pct"`
+		Rise int `json:"healthy_threshold"`
+		Fall int `json:"unhealthy_threshold"`
 	}
 	Checks  []string
 	Healthy []bool `json:"healthy_after"`
@@ -30,17 +27,6 @@ type vector struct {
 }
 
 type vectorRow struct {
-	// Of slowstart.
-	Weight     float64
-	Elapsed    int64 `json:"elapsed_ms"`
-	Window     int64 `json:"window_ms"`
-	Aggression float64
-	Least      float64 `json:"min_pct"`
-	Effective  float64
-	At         int64 `json:"t_ms"`
-	Factor     float64
-	Share      float64
-	// Of health.
 	Mode   string
 	U      float64
 	Jitter float64
@@ -52,11 +38,10 @@ var vectorTests = map[string]func(*testing.T, vector) (rows int){
 	"HC-01": testThresholds, "HC-04": testThresholds, "HC-05": testThresholds,
 	"HC-06": testThresholds, "HC-07": testThresholds, "HC-08": testThresholds,
 	"HC-09": testDetection, "HC-11": testJitter,
-	"SS-01": testFactors, "SS-02": testRampAgain, "SS-03": testAllNew,
 }
 
-// All vectors of health checks and slow start are run here, each row of each.
-func TestVectorsOfHealthAndSlowStart(t *testing.T) {
+// All vectors of health checks are run here, each row of each.
+func TestVectorsOfHealth(t *testing.T) {
 	raw, err := os.ReadFile("testdata/reliability.json")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +56,7 @@ func TestVectorsOfHealthAndSlowStart(t *testing.T) {
 		if err := json.Unmarshal(one, &struct{ ID, Area *string }{&v.ID, &v.Area}); err != nil {
 			t.Fatal(err)
 		}
-		if v.Area != "health" && v.Area != "slowstart" {
+		if v.Area != "health" {
 			continue
 		}
 		if err := json.Unmarshal(one, &v); err != nil {
@@ -91,8 +76,8 @@ func TestVectorsOfHealthAndSlowStart(t *testing.T) {
 			rows += n
 		})
 	}
-	if ran["health"] != 8 || ran["slowstart"] != 3 || len(vectorTests) != 11 {
-		t.Errorf("ran %v, want 8 and 3, which is all in the file", ran)
+	if ran["health"] != 8 || len(vectorTests) != 8 {
+		t.Errorf("ran %v, want 8, which is all in the file", ran)
 	}
 	t.Logf("%d vectors, %d rows", len(vectorTests), rows)
 }
@@ -164,68 +149,6 @@ func testJitter(t *testing.T, v vector) (rows int) {
 	err := Config{Jitter: 1.5}.Validate()
 	if err == nil || !strings.Contains(err.Error(), "health: Config.Jitter is 1.5, want 0 to 1 or None") {
 		t.Errorf("a jitter of 1.5 gives %v", err)
-	}
-	return rows
-}
-
-func testFactors(t *testing.T, v vector) (rows int) {
-	for _, row := range v.Table {
-		got := row.Weight * SlowStartFactor(row.Elapsed*ms, row.Window*ms, row.Aggression, row.Least)
-		if math.Abs(got-row.Effective) > 1e-6*row.Weight {
-			t.Errorf("%+v: weight %v, want %v", row, got, row.Effective)
-		}
-		rows++
-	}
-	return rows
-}
-
-// testRampAgain follows an endpoint that is ejected, listed again, and fails a check.
-func testRampAgain(t *testing.T, v vector) (rows int) {
-	c := SlowStartConfig{Window: time.Duration(v.Config.Window * ms), Aggression: v.Config.Aggression, Least: v.Config.Least}
-	var r Ramp
-	r.Fill()
-	r.Turn(false, 10*sec)
-	near := func(now int64, want float64) {
-		t.Helper()
-		if got := r.Factor(now, c); math.Abs(got-want) > 1e-9 {
-			t.Errorf("factor %v at %d ms, want %v", got, now/ms, want)
-		}
-	}
-	r.Turn(true, 40*sec)
-	for _, row := range v.Table {
-		near(row.At*ms, row.Factor)
-		if row.At == 45_000 {
-			r.Turn(true, 45*sec) // an update that lists it
-			near(45*sec, 0.5)
-		}
-		rows++
-	}
-	r.Turn(false, 46*sec)
-	r.Turn(true, 48*sec)
-	near(48*sec, 0.1)
-	return rows
-}
-
-func testAllNew(t *testing.T, v vector) (rows int) {
-	for _, row := range v.Table {
-		ramps := make([]Ramp, 4)
-		sum, ramping := 0.0, 0
-		for i := range ramps {
-			ramps[i].Turn(true, 0)
-			sum += ramps[i].Factor(row.Elapsed*ms, SlowStartConfig{})
-			if ramps[i].Ramping(row.Elapsed*ms, SlowStartConfig{}) {
-				ramping++
-			}
-		}
-		for i := range ramps {
-			if got := ramps[i].Factor(row.Elapsed*ms, SlowStartConfig{}) / sum; got != row.Share {
-				t.Errorf("share %v at %d ms, want %v", got, row.Elapsed, row.Share)
-			}
-		}
-		if !SkipSlowStart(ramping, len(ramps)) {
-			t.Errorf("%d of 4 ramp at %d ms and are not excused", ramping, row.Elapsed)
-		}
-		rows++
 	}
 	return rows
 }
