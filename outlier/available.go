@@ -63,7 +63,7 @@ func (d *Detector) Stats(i int, now int64) HostStats {
 		return HostStats{}
 	}
 	s := HostStats{ID: h.id, State: h.State(now), Standing: h.standing, Reason: h.reason, Epoch: h.Epoch(),
-		Multiplier: h.multiplier, ProbesFailed: h.backoff, Capped: h.capped, Unenforced: h.unenforced, Spared: h.spared}
+		Multiplier: h.multiplier, ProbesFailed: h.backoff, Capped: h.capped, Unenforced: h.unenforced, Spared: h.spared, SlowStart: d.slow.under(h.start, now)}
 	switch {
 	case State(h.state.Load()) != Ejected:
 	case d.rules.mode != Soft:

@@ -38,12 +38,17 @@ func (d *Detector) shift(delta int64) {
 	for _, h := range d.gone {
 		h.shift(delta, d.now+delta)
 	}
+	for _, s := range d.left {
+		s.shift(delta)
+	}
+	d.rampsVersion = 0
 }
 
 func (h *Host) shift(delta, now int64) {
 	for _, at := range []*int64{&h.ejectedAt, &h.returnedAt, &h.rampFrom, &h.removedAt, &h.windowFrom, &h.rateAt} {
 		*at += delta
 	}
+	h.start.shift(delta)
 	h.lastFailure.Add(delta)
 	switch p := h.permit.Load(); {
 	case p >= permitDeciding:

@@ -34,6 +34,13 @@ type Detector struct {
 	queue         probeQueue
 	counted       census
 
+	// Of slow starts; see SetSlowStart.
+	slow         *startRules       // nil: none
+	left         map[string]*start // of those that left the list lately
+	rampsAt      int64             // instant for which rampsMost is true
+	rampsVersion uint64            // and version
+	rampsMost    bool              // most are on their way back
+
 	version   uint64
 	threshold float64 // of the last success rate, in percent
 	hasLimit  bool    // there is one
@@ -46,8 +53,10 @@ type ownerPart struct {
 	index       int
 	member      bool
 	forTimeouts bool // there was one in the run that ejected it
+	hasRate     bool // lastRate counts
 	standing    Standing
 	reason      Reason
+	start       *start // nil without slow starts
 
 	backoff                         int // probes failed since it was last well
 	multiplier                      int
@@ -58,7 +67,6 @@ type ownerPart struct {
 	windowFrom int64
 	lastRate   float64 // success rate of the last full window
 	rateAt     int64
-	hasRate    bool
 	recent     [2]tally // where the last two seconds began
 
 	capped, unenforced, spared uint64

@@ -107,6 +107,7 @@ func (d *Detector) bringBack(h *Host, why Reason) {
 		return
 	}
 	d.restartWindow(h)
+	d.trackRelease(h, why)
 	if !d.startRamp(h, why) {
 		h.backoff = 0
 		d.move(h, Available, why)

@@ -62,13 +62,23 @@ const (
 // Token belongs to one request, from its choice to its end. It is a small value; the
 // zero Token is of the first epoch.
 type Token struct {
-	permit int64 // of a probe; else 0
-	epoch  uint32
+	// upper and lower are the halves of a probe's permit; else 0. Every request carries a Token,
+	// which takes 12 bytes so, and 16 with one word for both.
+	upper, lower uint32
+	epoch        uint32
 }
+
+// holding returns the token of a request that has taken a permit.
+func holding(permit int64, epoch uint32) Token {
+	return Token{upper: uint32(uint64(permit) >> 32), lower: uint32(permit), epoch: epoch}
+}
+
+// held returns the permit that the request has taken, 0 if none.
+func (t Token) held() int64 { return int64(uint64(t.upper)<<32 | uint64(t.lower)) }
 
 // Probe reports whether the request is the one that was let through to an ejected
 // endpoint.
-func (t Token) Probe() bool { return t.permit < 0 }
+func (t Token) Probe() bool { return t.held() < 0 }
 
 // Epoch returns the epoch in which the request began.
 func (t Token) Epoch() uint32 { return t.epoch }
@@ -102,14 +112,22 @@ func (h *Host) State(now int64) State {
 // Call it once for each request. Events of requests from before the last ejection, and
 // those that are no Event, do nothing.
 func (h *Host) Observe(e Event, t Token, now int64) (act bool) {
-	// Nearly every result: a success of an endpoint without failures to forget. It is one in
-	// every mode.
-	if w := h.run.Load(); e == Succeeded && t.permit == 0 && w>>epochBit == uint64(t.epoch) &&
-		w&(runCount|runOut) == 0 && h.gatewayRun.Load() == 0 {
-		h.answers.Add(oneGood)
+	if e == Succeeded && h.Succeed(t) {
 		return false
 	}
 	return h.observeOther(e, t, now)
+}
+
+// Succeed books a success, as Observe does, if that is all there is to do: nearly every result is that of an
+// endpoint without failures to forget. It is a success in every mode. If it returns false, it has done nothing,
+// and Observe is to be called.
+func (h *Host) Succeed(t Token) bool {
+	if w := h.run.Load(); w&^(runRamp|runLate) != uint64(t.epoch)<<epochBit ||
+		t.upper|t.lower|h.gatewayRun.Load() != 0 {
+		return false
+	}
+	h.answers.Add(oneGood)
+	return true
 }
 
 func (h *Host) observeOther(e Event, t Token, now int64) (act bool) {
@@ -118,7 +136,7 @@ func (h *Host) observeOther(e Event, t Token, now int64) (act bool) {
 	}
 	r := h.shared.rules.Load()
 	f := &r.effects[e]
-	if t.permit != 0 {
+	if t.held() != 0 {
 		return h.observeProbe(f, t, now, r)
 	}
 	return h.observe(f, t.epoch, now, r)

@@ -22,6 +22,7 @@ func (d *Detector) Update(list []Member, now int64) ([]Change, error) {
 	}
 	d.begin(now)
 	before := len(d.hosts)
+	var joined []*Host
 	for _, h := range d.hosts {
 		h.member = false
 	}
@@ -30,6 +31,7 @@ func (d *Detector) Update(list []Member, now int64) ([]Change, error) {
 		h := d.byID[m.ID]
 		if h == nil {
 			h = d.returning(m)
+			joined = append(joined, h)
 		}
 		h.index, h.member = i, true
 		hosts[i] = h
@@ -47,6 +49,10 @@ func (d *Detector) Update(list []Member, now int64) ([]Change, error) {
 		d.byID[m.ID] = hosts[i]
 		d.setStanding(hosts[i], m.Standing)
 	}
+	for _, h := range joined {
+		d.trackJoin(h, before == 0)
+	}
+	d.forgetLeft(max(before, len(list)))
 	d.expire()
 	d.forgetOldest(rememberAtMost * max(before, len(list)))
 	return d.end(), nil
@@ -70,6 +76,7 @@ func (d *Detector) returning(m Member) *Host {
 func (d *Detector) leave(h *Host) {
 	delete(d.byID, h.id)
 	h.removedAt = d.now
+	d.trackLeave(h)
 	if d.rules.mode == Soft {
 		d.gone[h.id] = h
 	}
@@ -139,6 +146,7 @@ func (d *Detector) setStanding(h *Host, s Standing) {
 	h.standing = s
 	d.version++
 	d.queueProbe(h)
+	d.trackStanding(h, from)
 	if from == Failing && s == Usable {
 		d.startRamp(h, RampBegun)
 	}

@@ -26,7 +26,7 @@ func (h *Host) TryProbe(now int64) (t Token, ok bool) {
 	if !h.permit.CompareAndSwap(p, taken) {
 		return Token{}, false
 	}
-	return Token{permit: taken, epoch: h.Epoch()}, true
+	return holding(taken, h.Epoch()), true
 }
 
 // observeProbe books the result of a probe. Whoever does not hold the permit any more (it
@@ -35,7 +35,7 @@ func (h *Host) observeProbe(f *effect, t Token, now int64, r *rules) (act bool) 
 	if t.epoch != h.Epoch() {
 		return false
 	}
-	if !h.permit.CompareAndSwap(t.permit, permitDeciding) {
+	if !h.permit.CompareAndSwap(t.held(), permitDeciding) {
 		return h.observe(f, t.epoch, now, r)
 	}
 	if f.flags&(runGood|runBad) == 0 {

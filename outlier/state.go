@@ -152,6 +152,8 @@ type HostStats struct {
 	Capped uint64
 	// Unenforced is how often it would have been ejected but for an Enforce.
 	Unenforced uint64
+	// SlowStart says that it has a slow start; see [Detector.SetSlowStart].
+	SlowStart bool
 	// Spared is how often timeouts did not eject it because many failed at once. Soft.
 	Spared uint64
 }

@@ -13,6 +13,7 @@ func (d *Detector) Sweep(now int64) (next int64, changes []Change) {
 	for _, h := range d.hosts {
 		d.settle(h)
 	}
+	d.sweepStarts()
 	if d.rules.mode == Soft {
 		return d.sweepSoft(), d.end()
 	}

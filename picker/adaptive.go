@@ -92,21 +92,43 @@ func (p *adaptive) Sweep(s *Snapshot, now int64) {
 	l := p.shared.learning.Load()
 	median := p.shared.median.Load()
 	weights := make([]float64, len(s.records))
-	most := 0.0
+	sum, counted := 0.0, 0.0
 	for k := range s.n {
 		i := s.At(k)
+		if s.records[i].marks.Load()&markShare != 0 {
+			continue // below
+		}
 		relative := int64(0)
 		if median != ewma.NoTarget {
 			relative = min(max(s.records[i].idleWait(now, l)-median, leastRelative), mostRelative)
 		}
-		weights[i] = s.members.weights[i] * ewma.Exp2(-fastExponent*relative)
-		most = max(most, weights[i])
+		fast := ewma.Exp2(-fastExponent * relative)
+		sum, counted = sum+fast, counted+1
+		weights[i] = s.members.weights[i] * fast
+	}
+	p.averageShared(s, weights, sum/max(counted, 1))
+	most := 0.0
+	for _, w := range weights {
+		most = max(most, w)
 	}
 	ints := make([]uint64, len(weights))
 	for i, w := range weights {
 		ints[i] = uint64(w / most * (1 << 36)) // a sum over 2^24 members still fits
 	}
 	p.fast.Store(newAliasTable(ints))
+}
+
+// averageShared has those that have a share drawn as often as others are in the mean: how fast they look
+// is no part of it.
+func (p *adaptive) averageShared(s *Snapshot, weights []float64, mean float64) {
+	if mean == 0 {
+		mean = 1
+	}
+	for k := range s.n {
+		if i := s.At(k); s.records[i].marks.Load()&markShare != 0 {
+			weights[i] = s.members.weights[i] * mean
+		}
+	}
 }
 
 // idleWait is the expected wait if nothing were in flight: how fast the endpoint is,
@@ -133,9 +155,9 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 	n := p.draw(s, &drawn)
 	l := p.shared.learning.Load()
 	best := int(drawn[0])
-	cost := p.wait(s, best, now, l)
+	cost := p.wait(s, best, n, now, l)
 	for _, i := range drawn[1:n] {
-		if ci := p.wait(s, int(i), now, l); ci < cost-tieBand {
+		if ci := p.wait(s, int(i), n, now, l); ci < cost-tieBand {
 			best, cost = int(i), ci
 		}
 	}
@@ -143,9 +165,9 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 }
 
 // wait is costs.of for the signal Latency, with its constants looked up.
-func (p *adaptive) wait(s *Snapshot, i int, now int64, l *learning) int64 {
+func (p *adaptive) wait(s *Snapshot, i, among int, now int64, l *learning) int64 {
 	r := s.records[i]
-	cost := r.wait(now, l)
+	cost := r.wait(now, l, among)
 	if p.shares != nil {
 		cost += p.shareLog2(r, i)
 	}
@@ -201,7 +223,7 @@ func (p *adaptive) pickOfFew(s *Snapshot, now int64) int {
 	var cost [scanUpTo]int64
 	least := int64(math.MaxInt64)
 	for k := range s.n {
-		cost[k] = s.records[s.At(k)].wait(now, l)
+		cost[k] = s.records[s.At(k)].wait(now, l, s.n)
 		least = min(least, cost[k])
 	}
 	var at [scanUpTo]int

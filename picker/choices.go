@@ -36,16 +36,42 @@ func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 		c.drawUniform(s, drawn[:d])
 	}
 	best := int(drawn[0])
-	cost := c.of(s, best, now)
+	cost := c.of(s, best, d, now)
 	for _, i := range drawn[1:d] {
 		if int(i) == best {
 			continue
 		}
-		if ci := c.of(s, int(i), now); ci < cost-c.band {
+		if ci := c.of(s, int(i), d, now); ci < cost-c.band {
 			best, cost = int(i), ci
 		}
 	}
+	if c.draws != nil && s.records[best].marks.Load()&markShare != 0 && onlyOne(drawn[:d]) {
+		return c.alone(s, best)
+	}
 	return c.better(s, best, cost, now)
+}
+
+// onlyOne reports whether the same endpoint was drawn each time.
+func onlyOne(drawn []int32) bool {
+	for _, i := range drawn[1:] {
+		if i != drawn[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// alone returns endpoint i, which has a share and which nobody was compared with, or another in its place.
+func (c *choices) alone(s *Snapshot, i int) int {
+	if !s.records[i].HeldBack() {
+		return i
+	}
+	for range avoidTries {
+		if j := c.draws.Pick(s, Request{}, 0); j != i && !s.records[j].HeldBack() {
+			return j
+		}
+	}
+	return s.anyBut(i, Request{})
 }
 
 // drawUniform fills drawn with distinct available endpoints, each order equally likely:

@@ -11,18 +11,17 @@ type costs struct {
 	shares []uint64
 	band   int64 // differences up to this are ties
 	hints  bool  // the signal puts endpoints that ask to be left alone behind all others
-	shared bool  // the signal itself looks at Record.SetShare
+	// relative are the weights in units of their mean, for who looks at all of different ones and has
+	// to let one with a share have its part; else nil.
+	relative []float64
 }
 
 func newCosts(m *Members, s Signal) costs {
 	c := costs{signal: s, lgWeights: m.lgWeights}
 	needs := s.Needs()
 	c.hints = needs&NeedSuccess != 0
-	switch s := s.(type) {
-	case BuiltinSignal:
-		c.shared = s != InFlight
-	case PeakEWMA:
-		c.shared = !s.Plain
+	if m.lgWeights != nil {
+		c.relative = relativeWeights(m.weights)
 	}
 	if needs&(NeedLatency|NeedEstimator) != 0 {
 		c.band = tieBand
@@ -32,31 +31,44 @@ func newCosts(m *Members, s Signal) costs {
 
 // weigh prepares for endpoints that are drawn in proportion to weight.
 func (c *costs) weigh(m *Members) {
-	c.lgWeights = nil
+	c.lgWeights, c.relative = nil, nil
 	if _, ok := c.signal.(CountsInFlight); !ok {
 		return
 	}
-	// Weights are relative: in units of their mean, the number of requests in flight
-	// that matters does not depend on how they are written.
+	c.shares = make([]uint64, m.Len())
+	for i, w := range relativeWeights(m.weights) {
+		c.shares[i] = max(uint64(w*(1<<20)), 1)
+	}
+}
+
+// relativeWeights returns weights in units of the mean of the positive ones: that way, the number of
+// requests in flight that matters does not depend on how they are written.
+func relativeWeights(weights []float64) []float64 {
 	sum, positive := 0.0, 0.0
-	for _, w := range m.weights {
+	for _, w := range weights {
 		if w > 0 {
 			sum += w
 			positive++
 		}
 	}
-	c.shares = make([]uint64, m.Len())
-	for i, w := range m.weights {
-		c.shares[i] = max(uint64(w*positive/sum*(1<<20)), 1)
+	relative := make([]float64, len(weights))
+	for i, w := range weights {
+		relative[i] = w * positive / sum
 	}
+	return relative
 }
 
-// of is the cost of one more request to member i, with its weight taken into account.
-func (c *costs) of(s *Snapshot, i int, now int64) int64 {
+// of is the cost of one more request to member i in a comparison of that many, with its weight taken into
+// account.
+func (c *costs) of(s *Snapshot, i, among int, now int64) int64 {
 	r := s.records[i]
 	cost := c.signal.Cost(r, now)
-	if !c.shared && r.HeldBack() {
-		cost = min(cost, mostCost) + probationCost
+	if r.marks.Load()&markShare != 0 {
+		relative := 1.0
+		if c.relative != nil {
+			relative = c.relative[i]
+		}
+		cost = r.inPart(cost, r.InFlight(), among, relative)
 	}
 	if c.shares != nil {
 		return cost + c.shareLog2(r, i)
@@ -87,11 +99,11 @@ func (c *costs) leastOf(s *Snapshot, now int64) int {
 	if s.n == 1 {
 		return best
 	}
-	least := c.of(s, best, now)
+	least := c.of(s, best, s.n, now)
 	r, ties := s.Uint64(), uint64(1)
 	for k := 1; k < s.n; k++ {
 		i := s.At(k)
-		switch ci := c.of(s, i, now); {
+		switch ci := c.of(s, i, s.n, now); {
 		case ci < least:
 			best, least, ties = i, ci, 1
 		case ci == least:
@@ -116,7 +128,10 @@ func (c *costs) amongTies(s *Snapshot, limit int64, best int, r uint64, now int6
 	ties := uint64(0)
 	for k := range s.n {
 		i := s.At(k)
-		if c.of(s, i, now) > limit {
+		if s.records[i].marks.Load()&markShare != 0 { // it had its lot
+			continue
+		}
+		if c.of(s, i, s.n, now) > limit {
 			continue
 		}
 		ties++
@@ -164,7 +179,10 @@ func (c *costs) lookFurther(s *Snapshot, best int, cost, limit, now int64) int {
 			at = 0
 		}
 		i := s.At(at)
-		if ci := c.of(s, i, now); ci < cost {
+		if limit < seemsAvoided-1 && s.records[i].marks.Load()&markShare != 0 { // it had its lot
+			continue
+		}
+		if ci := c.of(s, i, s.n, now); ci < cost {
 			if best, cost = i, ci; cost <= limit {
 				return best
 			}

@@ -152,7 +152,7 @@ func (p *hashed) search(s *Snapshot, r *Request, now int64) int {
 			continue
 		}
 		load := rec.InFlight()
-		most, isLimited := p.limit(rec, i, load, total, now, l)
+		most, isLimited := p.limit(rec, r.Key, i, load, total, now, l)
 		switch {
 		case !isLimited:
 			if find.Offer(i, load, p.weights[i]) {
@@ -186,8 +186,8 @@ func (p *hashed) best(find *hash.Search, limited, first int) int {
 
 // limit returns how many requests an endpoint may have in flight that is limited for another
 // reason than the bound: it asked to be left alone, has not answered yet, or is on its way
-// back.
-func (p *hashed) limit(rec *Record, i int, load, total, now int64, l *learning) (most int64, limited bool) {
+// back. Without a bound, one on its way back is limited for some keys.
+func (p *hashed) limit(rec *Record, key uint64, i int, load, total, now int64, l *learning) (most int64, limited bool) {
 	marks := rec.marks.Load()
 	if marks&markAvoided != 0 && rec.avoidUntil.Load() > now {
 		return 0, true
@@ -197,7 +197,10 @@ func (p *hashed) limit(rec *Record, i int, load, total, now int64, l *learning) 
 			return 1, true
 		}
 	}
-	if p.totals == nil || marks&(markRamp|markShare) == 0 {
+	if p.totals == nil {
+		return 0, marks&markShare != 0 && rec.holdsKey(key)
+	}
+	if marks&(markRamp|markShare) == 0 {
 		return 0, false
 	}
 	if marks&markShare != 0 {

@@ -83,10 +83,26 @@ func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
 	}
 	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
-	if s.records[j].InFlight() < s.records[i].InFlight() {
+	a, b := s.records[i], s.records[j]
+	if (a.marks.Load()|b.marks.Load())&markShare != 0 {
+		if b.countInPart() < a.countInPart() {
+			return j
+		}
+		return i
+	}
+	if b.InFlight() < a.InFlight() {
 		return j
 	}
 	return i
+}
+
+// countInPart is the cost by requests in flight, in a comparison of two.
+func (r *Record) countInPart() int64 {
+	k := r.InFlight()
+	if r.marks.Load()&markShare == 0 {
+		return countLog2(k)
+	}
+	return r.inPart(countLog2(k), k, 2, 1)
 }
 
 // p2cLatency is another: it looks the signal's constants up once.
@@ -102,7 +118,7 @@ func (p *p2cLatency) Pick(s *Snapshot, _ Request, now int64) int {
 	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
 	learned := p.shared.learning.Load()
-	ci, cj := s.records[i].wait(now, learned), s.records[j].wait(now, learned)
+	ci, cj := s.records[i].wait(now, learned, 2), s.records[j].wait(now, learned, 2)
 	if cj < ci-tieBand {
 		i, ci = j, cj
 	}

@@ -46,12 +46,13 @@ type Record struct {
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
 	sweptPicks uint64
+	toldEnded  uint64  // see Registry.Ended
 	traffic    float64 // picks, decayed
 	quietSince int64
 	removedAt  int64
 	freshSince int64 // instant of the first sweep that saw markFresh, 0: none has
 	member     bool
-	_          [40]byte // to a multiple of two lines, which processors fetch together
+	_          [32]byte // to a multiple of two lines, which processors fetch together
 }
 
 const (

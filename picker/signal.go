@@ -86,7 +86,7 @@ func (b BuiltinSignal) Cost(r *Record, now int64) int64 {
 	}
 	l := r.shared.learning.Load()
 	if b == Latency {
-		return r.wait(now, l)
+		return r.wait(now, l, 0)
 	}
 	lg, known := r.estimate(b, now, l)
 	return r.expectedWait(lg, known, now, l)

@@ -203,6 +203,9 @@ func (r *Record) settle(now int64) {
 	if limit := now + int64(2*avoidMax); r.avoidUntil.Load() > limit {
 		r.avoidUntil.Store(limit)
 	}
+	if limit := now + int64(2*avoidMax); r.rampFrom.Load() > limit {
+		r.rampFrom.Store(limit)
+	}
 }
 
 // disbelieve applies the rule for picks that were never done.

@@ -68,14 +68,15 @@ func (r *Record) fadeView(now int64, l *learning) {
 	}
 }
 
-// wait is the cost of one more request by the signal Latency.
-func (r *Record) wait(now int64, l *learning) int64 {
+// wait is the cost of one more request by the signal Latency, in a comparison of that many; 0 leaves
+// shares to whoever compares.
+func (r *Record) wait(now int64, l *learning, among int) int64 {
 	aging := r.age.Look()
 	v := view(r.view.Load())
 	marks := r.marks.Load()
 	k := r.openWith(aging)
 	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh|markShare) != 0 {
-		return r.waitInDetail(v, aging, k, marks, now, l)
+		return r.waitInDetail(v, aging, k, marks, now, l, among)
 	}
 	cost := v.cost() + countLog2(k)
 	if !aging.Empty() && aging.MayExceed(v.gate(), now) {
@@ -96,7 +97,7 @@ func (r *Record) overdue(v view, aging ewma.AgeView, marks uint32, now int64) in
 
 // waitInDetail is wait for endpoints without samples, with leaks or with hints, and for
 // those that have come lately.
-func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning) int64 {
+func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning, among int) int64 {
 	if marks&markLeaked != 0 {
 		k = max(k-r.leaked.Load(), 0)
 	}
@@ -113,11 +114,13 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 	if marks&markFresh != 0 && k > 0 {
 		cost = max(cost, r.shared.median.Load()+countLog2(k))
 	}
-	if marks&markShare != 0 && r.HeldBack() {
-		cost += probationCost
-	}
-	if marks&(markAvoided|markRamp) != 0 {
-		return r.cautious(cost, now, l)
+	switch {
+	case marks&(markAvoided|markRamp) != 0 && r.avoidUntil.Load() > now:
+		return avoidedCost + ewma.LatencyLog2(r.avoidUntil.Load()-now)
+	case marks&markShare != 0 && among > 0:
+		return r.inPart(cost, k, among, 1)
+	case marks&(markRamp|markShare) == markRamp:
+		return r.rampCost(cost, now, l)
 	}
 	return cost
 }

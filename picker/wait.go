@@ -71,7 +71,7 @@ func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int6
 		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
 	aging := r.age.Look()
-	return r.waitInDetail(v, aging, r.openWith(aging), r.marks.Load(), now, l)
+	return r.waitInDetail(v, aging, r.openWith(aging), r.marks.Load(), now, l, 0)
 }
 
 // coldCost is the latency assumed of an endpoint that has no sample, and the extra
@@ -94,14 +94,11 @@ func (r *Record) coldCost(k, now int64, l *learning) (lg, extra int64) {
 	return lg, probationCost
 }
 
-// cautious returns the cost of an endpoint that asked to be left alone, or is on its
-// way back from that or from being new. Such an endpoint takes part in a growing
+// rampCost returns the cost of an endpoint that is on its way back from having asked to be left
+// alone, or from being new. Such an endpoint takes part in a growing
 // fraction of comparisons: a higher cost instead would keep it out altogether
 // until it suddenly is the cheapest.
-func (r *Record) cautious(cost, now int64, l *learning) int64 {
-	if left := r.avoidUntil.Load() - now; left > 0 {
-		return avoidedCost + ewma.LatencyLog2(left)
-	}
+func (r *Record) rampCost(cost, now int64, l *learning) int64 {
 	window := uint64(rampUnits * l.unit)
 	since := max(uint64(max(now-r.rampFrom.Load(), 0)), window/rampLeast)
 	if since < window && r.shared.uint64()%window >= since {
