@@ -33,12 +33,13 @@ var importArrows = map[string][]string{
 	"internal/limit":  {},
 	"internal/health": {},
 	"internal/chaos":  {},
-	".":               {"picker", "ewma", "subset", "outlier", "internal/limit"},
+	"internal/probe":  {".", "internal/health"},
+	".":               {"picker", "ewma", "subset", "outlier", "internal/limit", "internal/health"},
 	"internal/config": {".", "picker", "ewma", "subset", "outlier"},
 
 	// Adapters differ in transport only and never import each other.
-	"grpcbalancer": {".", "picker", "hash", "internal/config"},
-	"httpclient":   {".", "picker", "hash", "internal/config"},
+	"grpcbalancer": {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
+	"httpclient":   {".", "picker", "hash", "internal/config", "internal/health", "internal/probe"},
 
 	"internal/sim": {".", "picker", "ewma", "outlier"},
 

@@ -4,6 +4,15 @@ import (
 	"github.com/evenkeel/evenkeel/outlier"
 )
 
+// bookSuccess books the end of nearly every request, and reports whether this is one.
+func (k *Pick[T]) bookSuccess(r Result) bool {
+	if r.Outcome != Success || r.Status != 0 || k.flags&pickBooked != 0 || k.event > outlier.Succeeded || !k.host.Succeed(k.token) {
+		return false
+	}
+	k.host = nil
+	return true
+}
+
 // book tells the endpoint's host how the request ended.
 func (k *Pick[T]) book(now int64, r Result) {
 	h := k.host

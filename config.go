@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/evenkeel/evenkeel/internal/limit"
 	"github.com/evenkeel/evenkeel/outlier"
@@ -76,6 +77,20 @@ type Config struct {
 	// less cost. &outlier.Config{} is Soft for any policy.
 	Outlier *outlier.Config
 
+	// Health has the adapters check the endpoints that they use. nil means no checks. A Pool
+	// does not look at it: whoever checks tells the results with [Pool.SetStates].
+	Health *HealthConfig
+
+	// SlowStart has endpoints that join, or come back, take up their share slowly, with any policy. nil means
+	// off, as in Envoy: ejected endpoints come back by Outlier.Ramp alone, and of newcomers a policy takes care that
+	// learns of them, as the default one does.
+	SlowStart *SlowStart
+
+	// DrainTimeout is how long requests may go on at an endpoint that left the list, lost its
+	// place in the subset, or was drained, until the adapter closes its connections under them, 0 to 24 h. 0 means
+	// as long as they take. A Pool does not look at it, and gRPC ends its streams itself.
+	DrainTimeout time.Duration
+
 	// Limit bounds the requests that this client has in flight while its deadlines are
 	// missed. The zero value is on.
 	Limit LimitConfig
@@ -96,6 +111,14 @@ type LimitConfig struct {
 	// Ceiling is what the limit never rises above once it exists, and not a limit of its own
 	// without distress. 0 means none; otherwise at least Floor and at most 2^30.
 	Ceiling int
+	// PerEndpoint is how many requests of this client one endpoint has in flight at most, on good
+	// days too and with Disabled; 0 means any number, at most 2^30. It is exact. As with Envoy's circuit
+	// breakers, requests of kind Stream count, until they end. A request for an endpoint that is full
+	// goes to another: the next candidate of its key, or the policy's choice among the others; and is
+	// refused with [ErrOverloaded], an [OverloadError] of an Endpoint, if all are full. Those
+	// that began while it was 0 do not count; after a change to less, those beyond it
+	// end as usual. One that is never Done counts until [picker.LeakAfter].
+	PerEndpoint int
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
@@ -134,7 +157,13 @@ func (c Config) Validate() error {
 	if c.Outlier != nil {
 		problems = append(problems, c.Outlier.Validate())
 	}
-	problems = append(problems, c.Limit.Validate())
+	if c.Health != nil {
+		problems = append(problems, c.Health.Validate())
+	}
+	if c.SlowStart != nil {
+		problems = append(problems, c.SlowStart.Validate())
+	}
+	problems = append(problems, c.Limit.Validate(), validateDrain(c.DrainTimeout))
 	return errors.Join(problems...)
 }
 
@@ -142,7 +171,8 @@ func (c Config) Validate() error {
 // hold what cannot be compared.
 func (c Config) equal(d Config) bool {
 	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy &&
-		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset) && sameOutlier(c.Outlier, d.Outlier) && c.Limit == d.Limit
+		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset) && sameOutlier(c.Outlier, d.Outlier) && sameHealth(c.Health, d.Health) && sameSlowStart(c.SlowStart, d.SlowStart) &&
+		c.DrainTimeout == d.DrainTimeout && c.Limit == d.Limit
 }
 
 func sameSubset(a, b *subset.Config) bool {
@@ -154,6 +184,14 @@ func (c Config) owned() Config {
 	if c.Outlier != nil {
 		own := c.Outlier.Owned()
 		c.Outlier = &own
+	}
+	if c.Health != nil {
+		own := c.Health.owned()
+		c.Health = &own
+	}
+	if c.SlowStart != nil {
+		own := *c.SlowStart
+		c.SlowStart = &own
 	}
 	if c.Subset != nil {
 		own := *c.Subset

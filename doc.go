@@ -33,8 +33,10 @@
 // Whatever the policy, a Pool keeps a bad day from becoming an outage. While deadlines are missed
 // it limits what this client has in flight ([LimitConfig]); pass deadlines to [Pick.SetDeadline]. For
 // policies that do not see failures it ejects endpoints that fail, tries them with single
-// requests, and brings them back by and by ([Config].Outlier). [Pool.SetStates] takes what
-// health checks say, and [Pool.Drain] keeps new requests off an endpoint. [Stats] shows who gets nothing, and why.
+// requests, and brings them back by and by ([Config].Outlier). With [Config].Health the
+// adapters check endpoints beside their requests; a Pool makes no checks, and [Pool.SetStates] takes what they say.
+// With [Config].SlowStart endpoints that join or come back take up their share slowly.
+// Beside that, [Pool.Drain] keeps new requests off an endpoint. [Stats] shows who gets nothing, and why.
 //
 // Pick and Done take no lock, allocate nothing, and cost the same for ten endpoints
 // and for ten thousand. The package starts no goroutine and no timer: call

@@ -23,9 +23,11 @@ func (p *Pool[T]) judgeMembers(now int64) {
 		p.member(i).at = i
 		list[i] = outlier.Member{ID: p.members.Record(i).ID(), Standing: p.standing(i)}
 	}
+	p.startSlowly(now)
 	changes, _ := p.detector.Update(list, p.steady(now)) // a list that was validated
 	p.ramping = true                                     // whoever comes back may be on a ramp
 	p.apply(changes, now)
+	p.share(now) // before the first pick, not with the next sweep
 	p.findHosts()
 }
 
@@ -47,23 +49,10 @@ func (p *Pool[T]) apply(changes []outlier.Change, now int64) {
 		if c.To == outlier.Ejected {
 			p.members.Record(c.Index).RaiseEpoch()
 		}
-		p.ramping = p.ramping || c.To == outlier.Ramping || c.From == outlier.Ramping
+		p.ramping = p.ramping || c.To == outlier.Ramping || c.From == outlier.Ramping || c.From == outlier.Ejected
 	}
 	if len(changes) > 0 {
 		p.share(now)
-	}
-}
-
-// share gives endpoints that are on their way back their present share of the choices.
-func (p *Pool[T]) share(now int64) {
-	if !p.ramping {
-		return
-	}
-	p.ramping = false
-	for i := range p.members.Len() {
-		f := p.detector.RampFactor(i, now)
-		p.members.Record(i).SetShare(f)
-		p.ramping = p.ramping || p.detector.Host(i).State(now) == outlier.Ramping
 	}
 }
 
@@ -143,6 +132,7 @@ func (p *Pool[T]) setRules(now int64) {
 	now = p.steady(now)
 	changes, _ := p.detector.SetConfig(p.config.outlier(), now)
 	_ = p.limiter.SetConfig(p.config.Limit.filled())
+	p.startSlowly(now)
 	p.ramping = true
 	p.apply(changes, now)
 	p.share(now)

@@ -33,7 +33,7 @@ func TestGuardsAreCheap(t *testing.T) {
 			newPool(t, evenkeel.Config{Policy: tc.policy, Outlier: &outlier.Config{}}, 100),
 		}
 		least := [2]time.Duration{time.Hour, time.Hour}
-		for range 7 {
+		for range 21 { // of which some are spared by whoever else uses the processor
 			for i, p := range pools {
 				start := cpuTime(t)
 				for range 20_000 {

@@ -9,23 +9,24 @@ import (
 
 // overflow is for a request beyond the limit: an ejected endpoint takes it, whose own limit that is not,
 // or nobody does. In a panic ejected endpoints are as good as the others, and as limited.
-func (p *Pool[T]) overflow(v *view[T], r Request, now int64) (Pick[T], error) {
-	n := len(v.ejected)
+func (k *Pick[T]) overflow(v *view[T], r Request, now int64) error {
+	p, n := k.pool, len(v.ejected)
 	if n == 0 || v.panicking {
-		return Pick[T]{}, p.limiter.Err()
+		return k.none(p.limiter.Err())
 	}
 	from := int(p.uint64() % uint64(n))
-	for k := range n {
-		i := v.ejected[(from+k)%n]
-		if rec := v.snapshot.Record(int(i)); slices.Contains(r.Avoid, rec) {
+	for at := range n {
+		i := v.ejected[(from+at)%n]
+		if rec := v.snapshot.Record(int(i)); slices.Contains(r.Avoid, rec) || v.caps != nil && !k.fits(v, int(i)) {
 			continue
 		}
 		p.limiter.AcquireBeyond()
 		h := v.hosts[i]
-		return Pick[T]{pick: v.snapshot.Begin(int(i), r, now), handle: v.handles[i], pool: p,
-			host: h, token: h.Token(), flags: pickTimed | pickBeyond}, nil
+		*k = Pick[T]{pick: v.snapshot.Begin(int(i), r, now), handle: v.handles[i], pool: p,
+			host: h, token: h.Token(), cap: k.cap, flags: pickTimed | pickBeyond}
+		return nil
 	}
-	return Pick[T]{}, p.limiter.Err()
+	return k.none(p.limiter.Err())
 }
 
 func (p *Pool[T]) uint64() uint64 {
@@ -40,15 +41,14 @@ func (p *Pool[T]) uint64() uint64 {
 var kindsOfEnd = [...]limit.Kind{Success: limit.Answered, Failure: limit.Left, Unreached: limit.Left,
 	Timeout: limit.TimedOut, Overload: limit.Left, Canceled: limit.Left}
 
-// unlimit gives back what the request holds of the limit, and tells how it went.
-func (k *Pick[T]) unlimit(now int64, o Outcome) {
+// tellLimit tells the limit how the request went, if it was not an answer without a deadline.
+func (k *Pick[T]) tellLimit(now int64, o Outcome) {
 	l := k.pool.limiter
 	if k.flags&pickBeyond != 0 {
 		l.ReleaseBeyond()
-		return
 	}
-	l.Release()
-	if o == Unknown || int(o) >= len(kindsOfEnd) {
+	if k.flags&pickHeld == 0 || o == Unknown || int(o) >= len(kindsOfEnd) {
+		l.Pass()
 		return
 	}
 	elapsed := int64(0)
@@ -60,5 +60,6 @@ func (k *Pick[T]) unlimit(now int64, o Outcome) {
 
 // sweepLimit moves the limit, and returns the instant of the next look. mu is held.
 func (p *Pool[T]) sweepLimit(now int64) (next int64) {
+	p.limiter.Ended(int64(p.registry.Ended()))
 	return p.limiter.Sweep(now, p.registry.Unary())
 }

@@ -3,6 +3,7 @@ package evenkeel
 import (
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/limit"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -16,8 +17,9 @@ type Pick[T any] struct {
 	handle  T
 	pool    *Pool[T]
 	host    *outlier.Host // nil: results are nobody's concern, or were booked
+	cap     *limit.Cap    // nil: none
+	allowed int64         // from the pick to the deadline; 0: unknown, or nobody asks
 	token   outlier.Token
-	allowed int64 // from the pick to the deadline; 0: unknown, or nobody asks
 	flags   pickFlags
 	event   outlier.Event // by the beginning of the answer
 }
@@ -39,63 +41,104 @@ const (
 //
 // Now and then, it sends a request to an endpoint that is ejected, to find out whether it is
 // well again: one that says that it is Idempotent, if requests of the pool ever do.
-func (p *Pool[T]) Pick(r Request) (Pick[T], error) {
-	v := p.view.Load()
-	if !v.timed {
-		return p.pickFrom(v, r, 0, 0)
-	}
-	now := p.now()
-	p.sweepIfLate(now)
-	return p.pickFrom(v, r, now, pickTimed)
+func (p *Pool[T]) Pick(r Request) (k Pick[T], err error) {
+	k.pool = p
+	err = k.beginNow(r) // all of it, so that this is inlined where it is called: one copy of k less
+	return k, err
 }
 
 // PickAt is Pick at instant t, for callers that read the clock anyway.
-func (p *Pool[T]) PickAt(t time.Time, r Request) (Pick[T], error) {
+func (p *Pool[T]) PickAt(t time.Time, r Request) (k Pick[T], err error) {
 	now := p.instant(t)
 	p.sweepIfLate(now)
-	return p.pickFrom(p.view.Load(), r, now, pickTimed)
+	k.pool, k.flags = p, pickTimed
+	err = k.begin(r, p.view.Load(), now)
+	return k, err
 }
 
-func (p *Pool[T]) pickFrom(v *view[T], r Request, now int64, flags pickFlags) (Pick[T], error) {
+// beginNow is begin with the pool's own clock.
+func (k *Pick[T]) beginNow(r Request) error {
+	p := k.pool
+	v := p.view.Load()
+	now := int64(0)
+	if v.timed {
+		now = p.now()
+		p.sweepIfLate(now)
+		k.flags = pickTimed
+	}
+	return k.begin(r, v, now)
+}
+
+// begin makes k, of which pool and whether it is timed are set, a pick from v. It fills in k where the
+// caller gets it, as a Pick is too big to be handed on, and the request comes first to
+// travel in registers.
+func (k *Pick[T]) begin(r Request, v *view[T], now int64) error {
+	p := k.pool
 	if v.closed {
-		return Pick[T]{}, ErrClosed
+		return k.none(ErrClosed)
 	}
 	if r.Kind == picker.Stream {
-		flags |= pickStream
+		k.flags |= pickStream
 	} else {
-		if !p.limiter.Acquire() {
-			return p.overflow(v, r, now)
+		if p.limiter.On() && !p.limiter.Acquire() {
+			return k.overflow(v, r, now)
 		}
-		flags |= pickHeld
+		k.flags |= pickHeld
 	}
-	if len(v.ejected) > 0 && !v.panicking { // else ejected endpoints get their part anyway
-		if safe, due := p.mayProbe(&r, now); due {
-			if k, ok := p.probe(r, now, safe); ok {
-				k.flags = flags
-				return k, nil
-			}
-		}
+	if v.probes && k.probe(v, r, now) {
+		return nil
 	}
-	pk, i, err := v.snapshot.Pick(r, now)
+	i, err := v.snapshot.Choose(r, now)
 	if err != nil {
-		return Pick[T]{}, p.nobody(v, err, flags)
+		return k.nobody(v, err)
 	}
-	k := Pick[T]{pick: pk, handle: v.handles[i], pool: p, flags: flags}
+	if v.caps != nil {
+		if i, err = k.within(v, r, now, i); err != nil {
+			return k.nobody(v, err)
+		}
+	}
+	k.handle = v.handles[i]
 	if v.hosts != nil {
 		k.host = v.hosts[i]
 		k.token = k.host.Token()
 	}
-	return k, nil
+	v.snapshot.Start(&k.pick, i, r.Kind, now) // the last, as it says
+	return nil
+}
+
+// probe makes k a probe, if it can be one and one is due.
+func (k *Pick[T]) probe(v *view[T], r Request, now int64) bool {
+	safe, due := k.pool.mayProbe(&r, now)
+	if !due {
+		return false
+	}
+	probe, ok := k.pool.probe(r, now, safe)
+	switch {
+	case !ok:
+		return false
+	case !probe.fitsProbe(v):
+		probe.done(now, Result{}) // which gives its permit back
+		return false
+	}
+	probe.flags = k.flags
+	*k = probe
+	return true
 }
 
 // nobody ends a pick that found nobody.
-func (p *Pool[T]) nobody(v *view[T], err error, flags pickFlags) error {
-	if flags&pickHeld != 0 {
-		p.limiter.Release()
+func (k *Pick[T]) nobody(v *view[T], err error) error {
+	if k.flags&pickHeld != 0 {
+		k.pool.limiter.Release()
 	}
 	if v.panicking && v.failFast && err == ErrNoneReady {
-		return ErrPanic
+		err = ErrPanic
 	}
+	return k.none(err)
+}
+
+// none makes k no pick.
+func (k *Pick[T]) none(err error) error {
+	*k = Pick[T]{}
 	return err
 }
 
@@ -183,11 +226,19 @@ func (k *Pick[T]) DoneAt(t time.Time, r Result) {
 }
 
 func (k *Pick[T]) done(now int64, r Result) {
-	if k.flags&(pickHeld|pickBeyond) != 0 {
-		k.unlimit(now, r.Outcome)
+	l := k.pool.limiter
+	if k.flags&pickHeld != 0 && l.On() {
+		l.Release()
+	}
+	// Of nearly all, the limiter knows by how many have ended.
+	if k.flags&pickHeld == 0 || r.Outcome != Success || k.allowed != 0 {
+		k.tellLimit(now, r.Outcome)
 	}
 	k.pick.Done(now, r)
-	if k.host != nil {
+	if k.cap != nil {
+		k.cap.Release()
+	}
+	if k.host != nil && !k.bookSuccess(r) {
 		k.book(now, r)
 	}
 	k.flags = 0

@@ -24,8 +24,9 @@ var (
 	// ErrPanic says that fewer endpoints are available than are worth using, and that the
 	// configuration ([outlier.Panic].FailFast) wants none used then. It is an ErrNoneReady.
 	ErrPanic = fmt.Errorf("evenkeel: too few endpoints are available: %w", ErrNoneReady)
-	// ErrOverloaded says that as many requests are in flight as the pool's limit allows, and
-	// nothing of this one was sent; see [LimitConfig]. Test for it with errors.Is.
+	// ErrOverloaded says that as many requests are in flight as the pool's limit allows, or on every
+	// endpoint as many as one may have, and nothing of this one was sent; see [LimitConfig]. Test
+	// for it with errors.Is; an [OverloadError] says more.
 	ErrOverloaded = limit.ErrOverloaded
 	// ErrClosed says that the pool was closed.
 	ErrClosed = errors.New("evenkeel: the pool is closed")
@@ -104,6 +105,8 @@ type Pool[T any] struct {
 	offered    offered
 	warnings   []string
 
+	caps caps
+
 	houseDue  int64   // instant at which more than the limit has to be swept
 	version   uint64  // of the detector, as published
 	ramping   bool    // some member may have a share below 1
@@ -119,10 +122,14 @@ type view[T any] struct {
 	ejected    []int32         // who may be probed, and overflowed to unless in a panic
 	generation uint64
 	closed     bool
+	probes     bool // some request may have to find out about an ejected endpoint
 	panicking  bool
-	failFast   bool // in a panic
-	limited    bool // there is a limit
-	timed      bool // picks need the time
+	failFast   bool           // in a panic
+	limited    bool           // there is a limit
+	caps       []*endpointCap // nil: no endpoint is bounded
+	most       int64          // what each may have in flight
+	full       error          // that all have as many
+	timed      bool           // picks need the time
 }
 
 // NewPool returns a pool without endpoints. The error says what is wrong with c.
@@ -231,6 +238,8 @@ func (p *Pool[T]) publish() {
 	if p.hosts != nil {
 		v.ejected = d.Ejected(nil)
 	}
+	v.probes = len(v.ejected) > 0 && (!v.panicking || v.failFast) // else ejected endpoints get their part anyway
+	p.bound(v)
 	v.timed = v.snapshot.Needs() != 0 || len(v.ejected) > 0 || limited
 	p.view.Store(v)
 }

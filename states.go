@@ -15,11 +15,14 @@ const (
 	// Draining members get nothing new, whatever else is known of them, and are in no count of
 	// how many should be there. What they have in flight goes on.
 	Draining
+	// Unchecked members wait for their first health check: they get nothing, and are in no count of
+	// how many should be there.
+	Unchecked
 
 	states = iota
 )
 
-var stateNames = [states]string{"ready", "not ready", "failing checks", "draining"}
+var stateNames = [states]string{"ready", "not ready", "failing checks", "draining", "unchecked"}
 
 // String returns the state's name.
 func (s State) String() string {
@@ -36,7 +39,7 @@ func (s State) standing() outlier.Standing {
 		return outlier.Usable
 	case Failing:
 		return outlier.Failing
-	case Draining:
+	case Draining, Unchecked:
 		return outlier.Drained
 	}
 	return outlier.Unready
@@ -137,6 +140,10 @@ func (p *Pool[T]) SetStates(changes []StateChange) int {
 	now := p.detector.Now()
 	if len(news) > 0 {
 		p.apply(p.detector.SetStandings(news, now), now)
+		if p.config.SlowStart != nil { // whoever is back begins with the least share
+			p.ramping = true
+			p.share(now)
+		}
 	}
 	for _, i := range passed {
 		if s := p.detector.Host(i).State(now); s == outlier.Ejected || s == outlier.Probing {

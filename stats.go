@@ -28,6 +28,9 @@ type Stats struct {
 	Refused uint64
 	// Overflowed is how many such requests are in flight.
 	Overflowed int64
+	// Full is how many requests were refused because every endpoint had as many in flight as
+	// [LimitConfig].PerEndpoint allows.
+	Full uint64
 	// AllDrained says that every weight is 0, so all are treated as equal.
 	AllDrained bool
 	// LateSweeps counts sweeps that a pick had to do.
@@ -55,12 +58,18 @@ type EndpointStats struct {
 	Picks uint64
 	// InFlight is how many of them are open.
 	InFlight int64
+	// Full is how many requests found that it had as many in flight as [LimitConfig].PerEndpoint
+	// allows, and went elsewhere or nowhere.
+	Full uint64
 	// Leaked is how many were never Done and are no longer believed.
 	Leaked int64
 	// Latency is the current estimate; 0 if none is known, or the policy needs none.
 	Latency time.Duration
 	// Success is the success score from 0 to 1.
 	Success float64
+	// Share is the part of its usual requests that it gets: 1, or less while it is on its way back; see
+	// [SlowStart] and [outlier.Ramp].
+	Share float64
 	// Avoided is for how much longer it asked not to be used.
 	Avoided time.Duration
 }
@@ -84,6 +93,9 @@ func (e EndpointStats) Reasons() (list []string) {
 	case outlier.Ramping:
 		list = append(list, e.Ejection.State.String())
 	}
+	if e.Ejection.SlowStart && e.Share < 1 {
+		list = append(list, "slow start")
+	}
 	return list
 }
 
@@ -106,6 +118,7 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 	s.Panicking = p.detector.Panicking()
 	s.Limit, _ = p.limiter.Limit()
 	s.Refused, s.Overflowed = p.limiter.Refused(), p.limiter.Beyond()
+	s.Full = p.caps.refused.Load()
 	snapshot := p.view.Load().snapshot
 	s.MedianLatency, _ = p.members.MedianLatency()
 	for i := range s.Endpoints {
@@ -115,8 +128,8 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 		s.Endpoints[i] = EndpointStats{
 			ID: r.ID(), Weight: p.members.Weight(i), State: state, Source: source,
 			Available: snapshot.Available(i), Ejection: p.detector.Stats(i, now),
-			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(),
-			Latency: latency, Success: r.Success(now), Avoided: r.AvoidFor(now),
+			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(), Full: p.caps.fullAt(r.ID()),
+			Latency: latency, Success: r.Success(now), Share: r.Share(), Avoided: r.AvoidFor(now),
 		}
 		if s.Endpoints[i].ejected() {
 			s.Ejected++

@@ -20,7 +20,7 @@ const (
 // Sweep does the housekeeping that is due at instant t: see [picker.Registry.Sweep],
 // [outlier.Detector.Sweep] and [LimitConfig]. It lets the client's subset follow what is
 // available and the load, and returns when to call it again: in a second, and sooner
-// when members have come or gone lately or while there is a limit. The owner calls it
+// when members have come or gone lately, while there is a limit, or during a slow start of less than five seconds. The owner calls it
 // then, or at least about once a second; if nobody does, one pick in a while pays for it and
 // [Stats].LateSweeps counts that (picks of policies that need no time do so only when
 // requests fail or endpoints are ejected). A pick's sweep leaves the subset as it is. Calling it more often does no
@@ -60,10 +60,14 @@ func (p *Pool[T]) sweep(now int64) (wait time.Duration) {
 	p.share(now)
 	p.republish()
 	p.view.Load().snapshot.Sweep(now)
-	if m := p.detector.Config().Mode; m != outlier.Envoy && m != outlier.A50 {
-		return sweepEvery // nothing of Soft's is more exact than that
+	wait = sweepEvery
+	if p.ramping {
+		wait = p.config.rampStep()
 	}
-	return max(time.Duration(next-now), sweepSoon)
+	if m := p.detector.Config().Mode; m != outlier.Envoy && m != outlier.A50 {
+		return wait // nothing of Soft's is more exact than that
+	}
+	return min(wait, max(time.Duration(next-now), sweepSoon))
 }
 
 // sweepIfLate sweeps on a picker's time if the owner forgot, unless somebody holds

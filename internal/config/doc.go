@@ -19,6 +19,12 @@
 // {"limit": {"disabled": true}} no limit. Percentages may be 0; another 0 that Go would take for a default is
 // refused.
 //
+// Health checks are an object, {"health": {"protocol": "http", "path": "/healthz", "interval": "2s"}}; {} switches
+// them on with all defaults.
+//
+// Slow start is an object, {"slow_start": {"window": "30s", "floor": 5}}, and {} switches it on with all
+// defaults; "drain_timeout" is a duration.
+//
 // An unknown field is ignored and reported, because a newer control plane must not break an older
 // client; "strict": true at the top refuses it. A known field with a wrong value, a policy that does
 // not exist among them, is always refused. All problems are found at once.

@@ -99,6 +99,7 @@ var limitFields = []field[evenkeel.LimitConfig]{
 	boolean("disabled", func(c *evenkeel.LimitConfig) *bool { return &c.Disabled }),
 	count("floor", func(c *evenkeel.LimitConfig) *int { return &c.Floor }),
 	integer("ceiling", func(c *evenkeel.LimitConfig) *int { return &c.Ceiling }),
+	integer("per_endpoint", func(c *evenkeel.LimitConfig) *int { return &c.PerEndpoint }),
 }
 
 // count, span and factor are fields in which the zero value stands for a default that is not 0. Who

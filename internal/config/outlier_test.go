@@ -15,6 +15,8 @@ func TestOutlierAndLimitAreRead(t *testing.T) {
 		`{"outlier": {"mode": "off"}}`:                   {Outlier: &outlier.Config{Mode: outlier.NoEjection}},
 		`{"outlier": null, "limit": {"disabled": true}}`: {Limit: evenkeel.LimitConfig{Disabled: true}},
 		`{"limit": {"floor": 5, "ceiling": 10}}`:         {Limit: evenkeel.LimitConfig{Floor: 5, Ceiling: 10}},
+		`{"limit": {"per_endpoint": 7}}`:                 {Limit: evenkeel.LimitConfig{PerEndpoint: 7}},
+		`{"limit": {"per_endpoint": 0}}`:                 {},
 		`{"outlier": {"panic": {"threshold": 0}, "soft": {"consecutive_failures": -1, "probe_backoff": "1s"}}}`: {
 			Outlier: &outlier.Config{Panic: outlier.Panic{Threshold: outlier.PercentOf(0)},
 				Soft: outlier.SoftConfig{ConsecutiveFailures: outlier.Off, ProbeBackoff: time.Second}}},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/outlier"
@@ -34,6 +35,9 @@ var configFields = []field[evenkeel.Config]{
 	headerField("requestHashHeader", "keys", func(c *evenkeel.Config) *[]evenkeel.Key { return &c.Keys }),
 	subsetField("subset", func(c *evenkeel.Config) **subset.Config { return &c.Subset }),
 	switched("outlier", func(c *evenkeel.Config) **outlier.Config { return &c.Outlier }, outlierFields),
+	switched("health", func(c *evenkeel.Config) **evenkeel.HealthConfig { return &c.Health }, healthFields),
+	switched("slow_start", func(c *evenkeel.Config) **evenkeel.SlowStart { return &c.SlowStart }, slowStartFields),
+	duration("drain_timeout", func(c *evenkeel.Config) *time.Duration { return &c.DrainTimeout }),
 	part("limit", func(c *evenkeel.Config) *evenkeel.LimitConfig { return &c.Limit }, limitFields),
 	{
 		name: "strict",

@@ -64,10 +64,10 @@ func TestParseReportsUnknownFieldsAtEveryLevel(t *testing.T) {
 		t.Errorf("strict: Parse = %#v, %q, %v, want an error and the same report", c, report.Unknown, err)
 	}
 	for _, problem := range []string{
-		"config: Policy is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, limit, strict (nearest: policy)",
+		"config: Policy is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, health, slow_start, drain_timeout, limit, strict (nearest: policy)",
 		`config: policy.p2c."a.b" is not a known field, want one of signal, choices (nearest: signal)`,
 		"config: policy.p2c.singal is not a known field, want one of signal, choices (nearest: signal)",
-		"config: zeta is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, limit, strict (nearest: ",
+		"config: zeta is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, health, slow_start, drain_timeout, limit, strict (nearest: ",
 	} {
 		if !strings.Contains(err.Error(), problem) {
 			t.Errorf("strict: the error lacks %q:\n%v", problem, err)

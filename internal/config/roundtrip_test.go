@@ -81,6 +81,9 @@ func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 	if typ == reflect.TypeFor[subset.Config]() {
 		return subsets(t)
 	}
+	if typ == reflect.TypeFor[evenkeel.HealthConfig]() {
+		return healths(t)
+	}
 	if typ == reflect.TypeFor[outlier.Percent]() {
 		// An explicit 0 is not the zero value; as one may be out of the field's bounds, more.
 		return []reflect.Value{reflect.ValueOf(outlier.PercentOf(0)), reflect.ValueOf(outlier.PercentOf(12.5)), reflect.ValueOf(outlier.PercentOf(80))}
@@ -140,6 +143,32 @@ func subsets(t *testing.T) (values []reflect.Value) {
 	for i := range typ.NumField() {
 		if !slices.ContainsFunc(list, func(c subset.Config) bool { return !reflect.ValueOf(c).Field(i).IsZero() }) {
 			t.Errorf("no subset has %s; teach subsets one", typ.Field(i).Name)
+		}
+	}
+	for _, c := range list {
+		values = append(values, reflect.ValueOf(c))
+	}
+	return values
+}
+
+// healths are configs of health checks whose fields are not zero in the ways that they can be together.
+func healths(t *testing.T) (values []reflect.Value) {
+	t.Helper()
+	list := []evenkeel.HealthConfig{
+		{Port: 8081}, {Interval: time.Second}, {Timeout: time.Second}, {Jitter: 0.5}, {Jitter: evenkeel.NoJitter}, {Rise: 3}, {Fall: 1},
+		{UnexpectedAtOnce: true}, {NoTraffic: time.Minute}, {UseUnchecked: true},
+		{Protocol: evenkeel.CheckHTTP, Path: "/healthz?deep=1", Host: "orders.internal"},
+		{Protocol: evenkeel.CheckHTTP, Headers: []evenkeel.HeaderField{{Name: "x-a", Value: "1"}, {Name: "x-b"}}},
+		{Protocol: evenkeel.CheckHTTPS, Expect: []evenkeel.StatusRange{{From: 200, To: 299}, {From: 404}}, SkipVerify: true},
+		{Protocol: evenkeel.CheckGRPC, Service: "orders.v1.Orders"},
+	}
+	for _, p := range healthProtocols {
+		list = append(list, evenkeel.HealthConfig{Protocol: p.value, Rise: 1})
+	}
+	typ := reflect.TypeFor[evenkeel.HealthConfig]()
+	for i := range typ.NumField() {
+		if !slices.ContainsFunc(list, func(c evenkeel.HealthConfig) bool { return !reflect.ValueOf(c).Field(i).IsZero() }) {
+			t.Errorf("no health check has %s; teach healths one", typ.Field(i).Name)
 		}
 	}
 	for _, c := range list {

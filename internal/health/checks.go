@@ -58,7 +58,7 @@ func NewChecks(c Config, random func() uint64) (*Checks, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Checks{config: c.withDefaults(), random: random, endpoints: map[string]*checked{}, used: noInstant}, nil
+	return &Checks{config: c.WithDefaults(), random: random, endpoints: map[string]*checked{}, used: noInstant}, nil
 }
 
 // SetConfig changes the configuration at instant now. States stay; new thresholds count from
@@ -68,7 +68,7 @@ func (k *Checks) SetConfig(c Config, now int64) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	if c == k.config {
 		return nil
 	}

@@ -61,9 +61,10 @@ const (
 func (c Config) Validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("health: "+format, args...)) }
-	d := c.withDefaults()
+	d := c.WithDefaults()
 	if d.Interval < MinInterval || d.Interval > MaxInterval {
 		add("Config.Interval is %v, want 0 or %v to %v", c.Interval, MinInterval, MaxInterval)
+		d.Interval = min(max(d.Interval, MinInterval), MaxInterval) // what bounds the others
 	}
 	if c.Timeout < 0 || c.Timeout > d.Interval {
 		add("Config.Timeout is %v, want 0 or more, at most Interval, which is %v", c.Timeout, d.Interval)
@@ -83,8 +84,8 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// withDefaults returns c with its zeros replaced.
-func (c Config) withDefaults() Config {
+// WithDefaults returns c with its zeros, and None, replaced by what they stand for.
+func (c Config) WithDefaults() Config {
 	if c.Interval == 0 {
 		c.Interval = defaultInterval
 	}

@@ -52,7 +52,7 @@ func (s State) Against() int { return int(s.against) }
 // Next returns the state after one more result. The first result decides alone; then Rise
 // and Fall must be reached in a row. c must be valid.
 func (s State) Next(r Result, c Config) State {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	passed := r == Passed
 	switch {
 	case s.status == Unchecked:

@@ -97,11 +97,11 @@ func TestConfigReportsAllProblems(t *testing.T) {
 	err := Config{Interval: time.Millisecond, Timeout: -1, Jitter: math.NaN(), Rise: -1, Fall: 1001, NoTraffic: -1}.Validate()
 	for _, want := range []string{
 		"health: Config.Interval is 1ms, want 0 or 10ms to 1h0m0s",
-		"health: Config.Timeout is -1ns, want 0 or more, at most Interval, which is 1ms",
+		"health: Config.Timeout is -1ns, want 0 or more, at most Interval, which is 10ms",
 		"health: Config.Jitter is NaN, want 0 to 1 or None",
 		"health: Config.Rise is -1, want 0 to 1000",
 		"health: Config.Fall is 1001, want 0 to 1000",
-		"health: Config.NoTraffic is -1ns, want 0 or Interval, which is 1ms, to 1h0m0s",
+		"health: Config.NoTraffic is -1ns, want 0 or Interval, which is 10ms, to 1h0m0s",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
@@ -130,13 +130,13 @@ func TestConfigReportsAllProblems(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	want := Config{Interval: 5 * time.Second, Timeout: time.Second, Jitter: 0.1, Rise: 2, Fall: 3, NoTraffic: time.Minute}
-	if got := (Config{}).withDefaults(); got != want {
+	if got := (Config{}).WithDefaults(); got != want {
 		t.Errorf("defaults are %+v, want %+v", got, want)
 	}
-	if got := (Config{Interval: time.Second / 2}).withDefaults().Timeout; got != time.Second/2 {
+	if got := (Config{Interval: time.Second / 2}).WithDefaults().Timeout; got != time.Second/2 {
 		t.Errorf("timeout %v at an interval of 0.5 s", got)
 	}
-	if got := (Config{Interval: 2 * time.Minute}).withDefaults().NoTraffic; got != 2*time.Minute {
+	if got := (Config{Interval: 2 * time.Minute}).WithDefaults().NoTraffic; got != 2*time.Minute {
 		t.Errorf("%v without traffic at an interval of two minutes", got)
 	}
 }
@@ -174,8 +174,8 @@ func FuzzConfig(f *testing.F) {
 			}
 			return
 		}
-		d := c.withDefaults()
-		if d != d.withDefaults() && d.Jitter != 0 {
+		d := c.WithDefaults()
+		if d != d.WithDefaults() && d.Jitter != 0 {
 			t.Fatalf("defaults of defaults of %+v differ", c)
 		}
 		if d.Timeout <= 0 || d.Timeout > d.Interval || d.NoTraffic < d.Interval || d.Rise < 1 || d.Fall < 1 || d.Jitter < 0 {

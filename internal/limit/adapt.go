@@ -81,6 +81,9 @@ func (a *aimd) advance(seen tally, inFlight, refused, now int64) {
 	if !a.started || now < a.since {
 		a.since, a.started = now, true
 	}
+	// What lies ahead is of a clock that has since stepped back.
+	a.mattered, a.lowSince = min(a.mattered, now), min(a.lowSince, max(now, 1))
+	a.holdUntil = min(a.holdUntil, now+holdMost)
 	elapsed, results := now-a.since, a.gathered.total()
 	switch {
 	case a.on && elapsed >= stepEvery && (results >= stepResults || elapsed >= stepMost):

@@ -18,6 +18,9 @@ type Config struct {
 	// Ceiling is what the limit never rises above once it exists, and not a limit of its own
 	// without distress. 0 means none; otherwise at least Floor and at most [MaxLimit].
 	Ceiling int
+	// PerEndpoint is what one endpoint never has more of in flight, 0 for no bound, at most [MaxLimit].
+	// It is for the owner, who has a [Cap] for each endpoint: a [Limiter] does nothing with it.
+	PerEndpoint int
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
@@ -31,6 +34,9 @@ func (c Config) Validate() error {
 		problems = append(problems, fmt.Errorf("limit: Config.Ceiling is %d, want 0 to %d", c.Ceiling, MaxLimit))
 	case c.Ceiling != 0 && c.Ceiling < c.Floor:
 		problems = append(problems, fmt.Errorf("limit: Config.Ceiling is %d, want 0 or at least Floor, which is %d", c.Ceiling, c.Floor))
+	}
+	if c.PerEndpoint < 0 || c.PerEndpoint > MaxLimit {
+		problems = append(problems, fmt.Errorf("limit: Config.PerEndpoint is %d, want 0 to %d", c.PerEndpoint, MaxLimit))
 	}
 	return errors.Join(problems...)
 }

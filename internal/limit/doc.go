@@ -41,7 +41,8 @@
 // # Cost
 //
 // Without distress Acquire and Release are one load each of a line that nobody writes, Observe
-// one addition in the caller's stripe. Nothing on a request's way allocates or locks; a
+// one addition in the caller's stripe, which an owner who counts requests anyway can spare answers to
+// requests without a deadline ([Limiter.Ended]). Nothing on a request's way allocates or locks; a
 // refusal reads all stripes. There are no goroutines, clocks or timers here: instants are
 // int64 nanoseconds since any fixed origin, and the owner calls Sweep.
 //

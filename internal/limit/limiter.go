@@ -22,6 +22,9 @@ type Limiter struct {
 	aimd    aimd
 	refused int64 // as of the last sweep
 	drift   int64 // of the tokens, as of the last sweep
+	ended   int64 // requests that have ended and are in no tally yet; below 0: the other way round
+	byEnds  bool  // the owner calls Ended
+	untold  bool  // some of what has ended since the last sweep did so while it was disabled
 }
 
 // The states of a Limiter.
@@ -50,6 +53,7 @@ func (l *Limiter) SetConfig(c Config) error {
 	switch {
 	case c.Disabled:
 		l.aimd = aimd{floor: l.aimd.floor, ceiling: l.aimd.ceiling}
+		l.untold = true
 		l.state.Store(disabled)
 		l.current.Store(nil)
 	case l.aimd.on:
@@ -59,6 +63,10 @@ func (l *Limiter) SetConfig(c Config) error {
 	}
 	return nil
 }
+
+// On reports whether there is a limit at this moment. While there is none, Acquire would be true, and Release
+// do nothing: who asks first can spare itself the call.
+func (l *Limiter) On() bool { return l.state.Load() == on }
 
 // Acquire asks to begin a request and reports whether it may, which it always may while
 // there is no limit. Each true must be followed by one [Limiter.Release] when the

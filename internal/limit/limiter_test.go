@@ -242,8 +242,9 @@ func TestRequestPathAllocatesNothing(t *testing.T) {
 }
 
 func TestConfigReportsAllProblems(t *testing.T) {
-	err := Config{Floor: -3, Ceiling: MaxLimit + 1}.Validate()
-	for _, want := range []string{"limit: Config.Floor is -3, want 0 to", "limit: Config.Ceiling is 1073741825, want 0 to"} {
+	err := Config{Floor: -3, Ceiling: MaxLimit + 1, PerEndpoint: -1}.Validate()
+	for _, want := range []string{"limit: Config.Floor is -3, want 0 to", "limit: Config.Ceiling is 1073741825, want 0 to",
+		"limit: Config.PerEndpoint is -1, want 0 to 1073741824"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
 		}
@@ -254,7 +255,7 @@ func TestConfigReportsAllProblems(t *testing.T) {
 	if _, err := New(Config{Floor: -1}); err == nil {
 		t.Error("New took a floor of -1")
 	}
-	for _, c := range []Config{{}, {Floor: 1, Ceiling: 1}, {Floor: MaxLimit, Ceiling: MaxLimit}, {Disabled: true}} {
+	for _, c := range []Config{{}, {Floor: 1, Ceiling: 1}, {Floor: MaxLimit, Ceiling: MaxLimit, PerEndpoint: MaxLimit}, {Disabled: true}} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%+v: %v", c, err)
 		}

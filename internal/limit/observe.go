@@ -1,5 +1,7 @@
 package limit
 
+import "sync/atomic"
+
 // Kind says what a finished request tells of the load.
 type Kind uint8
 
@@ -81,24 +83,67 @@ func (t *tally) quick() bool { return 2*t[quick] > t.total() }
 // from its start to its deadline or per-try timeout (0: no bound). Any number of
 // goroutines may call it; it costs one atomic addition and allocates nothing.
 // Requests of long life (streams, upgrades) are not observed.
+//
+// The owner who calls [Limiter.Ended] may leave out answers to requests without a bound.
 func (l *Limiter) Observe(k Kind, latency, allowed int64) {
 	if l.state.Load() == disabled {
 		return
 	}
 	if v, ok := judge(k, latency, allowed); ok {
 		l.tokens.own().counts[v].Add(1)
+		return
 	}
+	l.tokens.own().passed.Add(1)
+}
+
+// Pass takes the end of a request that is not to be observed, from an owner who calls [Limiter.Ended].
+func (l *Limiter) Pass() {
+	if l.state.Load() != disabled {
+		l.tokens.own().passed.Add(1)
+	}
+}
+
+// Ended tells how many requests have ended since the last call, by the owner's own count, just before
+// Sweep. Those that were neither observed nor passed were answered in fair time: nearly
+// all are, and need not write anything here. The owner counts an end after it is
+// observed or passed; one in between makes up for itself in the next call.
+func (l *Limiter) Ended(n int64) {
+	if l.state.Load() == disabled {
+		return
+	}
+	if l.untold { // it was on for a part of that time, and nobody knows for which
+		l.collect()
+		l.untold, l.ended = false, 0
+		return
+	}
+	l.ended += n
+	l.byEnds = true
 }
 
 // collect takes what was observed since the last call.
 func (l *Limiter) collect() (t tally) {
+	passed := int64(0)
 	for i := range l.tokens.stripes {
+		s := &l.tokens.stripes[i]
 		for v := range t {
-			// A plain load first: an idle stripe's line stays where it is.
-			if c := &l.tokens.stripes[i].counts[v]; c.Load() != 0 {
-				t[v] += c.Swap(0)
-			}
+			t[v] += take(&s.counts[v])
+		}
+		passed += take(&s.passed)
+	}
+	if l.byEnds {
+		l.ended -= t.total() + passed
+		if l.ended > 0 {
+			t[fair] += l.ended
+			l.ended = 0
 		}
 	}
 	return t
+}
+
+// take empties a counter. It loads first, so that an idle stripe's line stays where it is.
+func take(c *atomic.Int64) int64 {
+	if c.Load() == 0 {
+		return 0
+	}
+	return c.Swap(0)
 }

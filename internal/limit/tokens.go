@@ -9,7 +9,8 @@ type stripe struct {
 	refused atomic.Int64
 	beyond  atomic.Int64           // requests in flight without a token; only the sum counts
 	counts  [verdicts]atomic.Int64 // results since the last sweep, by verdict
-	_       [lineBytes - 8*(3+verdicts)]byte
+	passed  atomic.Int64           // ends since the last sweep that say nothing
+	_       [lineBytes - 8*(4+verdicts)]byte
 }
 
 // tokens holds what may still begin: one token for each request below the limit. It is

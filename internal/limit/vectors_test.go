@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -41,7 +42,7 @@ var areasElsewhere = map[string]string{
 	"classify":        "outcomes",
 	"weights":         "load reports",
 	"hedge":           "the HTTP client's hedging",
-	"slowstart":       "package health",
+	"slowstart":       "package outlier, and the pool",
 	"health":          "package health",
 	"simulation":      "the simulator; the limit's own part is incident_test.go",
 	"retry.throttle":  "gRPC's own formula, which its channel applies",
@@ -73,11 +74,32 @@ func TestVectorsOfLimitsAndBudgets(t *testing.T) {
 		if err := json.Unmarshal(one, &v); err != nil {
 			t.Fatalf("%s: %v", v.ID, err)
 		}
+		wholly(t, one)
 		ran[v.Area]++
 		t.Run(v.ID, func(t *testing.T) { run(t, v) })
 	}
 	if ran["retry.budget"] != 4 || ran["concurrency"] != 3 {
 		t.Errorf("ran %v, want 4 of retry.budget and 3 of concurrency, which is all in the file", ran)
+	}
+}
+
+// wholly refuses a vector whose steps or settings say what no test here would look at.
+func wholly(t *testing.T, one json.RawMessage) {
+	t.Helper()
+	var parts struct{ Config, Steps json.RawMessage }
+	if err := json.Unmarshal(one, &parts); err != nil {
+		t.Fatal(err)
+	}
+	var v vector
+	for part, to := range map[*json.RawMessage]any{&parts.Config: &v.Config, &parts.Steps: &v.Steps} {
+		d := json.NewDecoder(bytes.NewReader(*part))
+		d.DisallowUnknownFields()
+		if err := d.Decode(to); err != nil && len(*part) > 0 {
+			t.Error(err)
+		}
+	}
+	if len(v.Steps) == 0 {
+		t.Error("no steps")
 	}
 }
 
