@@ -1,13 +1,15 @@
-// Package chaos holds tests of real servers in trouble: what a client loses while one of ten is
-// killed, stopped, hangs or fails, and how soon all is well again.
+// Package chaos holds tests of real servers in trouble: what a client loses while some of ten are
+// killed, stopped, hang or fail, and how soon all is well again.
 //
-// Servers are processes of their own, started from the test binary, each with a port for HTTP/1.1
-// and one for gRPC on loopback. They are told what to do through standard input, end with it, and are
+// Servers are processes of their own, started from the test binary, each with a port for HTTP/1.1 and
+// HTTP/2 and one for gRPC on loopback. They are told what to do through standard input, end with it, and are
 // killed and stopped by signals. Clients send 120 requests a second each at random instants, with a
-// deadline of a second and without retries, through httpclient.Transport and through a gRPC
-// channel. All contenders, which are configs (main_test.go), and round robin as the reference meet a
-// trouble at the same time on the same servers, so that no bar is reached because nothing happened: where
-// it matters, the reference has to lose half of what goes to bad servers.
+// deadline of a second and without retries, through httpclient.Transport over HTTP/1.1 and HTTP/2 and
+// through a gRPC channel. All contenders, which are configs (main_test.go), and round robin as the
+// reference meet a trouble at the same time on the same servers, so that no bar is reached because
+// nothing happened: where it matters, the reference has to lose half of what goes to bad servers. The
+// reference, and the policies that go by nothing or by requests in flight, guarded by ejection and the limit of
+// a default Config, send half as much: they need no more to show what they do.
 //
 // A request takes 20 to 50 ms, and ten times that on a server that is slow. So four are in
 // flight. With less than one in flight, the default sends nearly all to the few servers
@@ -23,58 +25,81 @@
 //
 // # What holds today
 //
-// Success during three seconds, of several runs on a busy machine with two cores; "asked" is the time
-// from the end of the trouble to the first good answer. Success was 99 % again at once in all.
+// Success in % during three seconds (four in some), of several runs on a busy machine with two cores, and the
+// largest share of a bad server from the first second on. The first column is of HTTP/1.1 and HTTP/2, between
+// which there is no difference. Success was 99 % again at once but where it says so below.
 //
-//	trouble, of ten servers      HTTP %        gRPC %       round robin %  bad share %  asked s
-//	one killed                   99.1 to 99.7  99.7 to 100  90, gRPC 100   0 to 0.5     1 to 10
-//	three killed                 97.2 to 98.5  99.5 to 99.7 70, gRPC 99    0 to 0.5     2 to 12
-//	one stopped                  99.7          99.7         93             0            5 to > 27
-//	three stopped                99.1          99.1         79             0            9 to 12
-//	one refuses connections      98.7 to 99.4  99.7 to 100  90, gRPC 100   0 to 0.5     2 to 13
-//	one accepts, says nothing    99.7          99.7 to 100  90, gRPC 100   0 to 0.5     1 to 17
-//	one hangs                    99.7          99.7         90             0            8 to 10
-//	one resets half-way          98.8 to 99.7  99.1 to 99.5 90             0 to 1       1 to 9
-//	one ten times slower         100, 38 ms    100, 39 ms   100, 65 ms     0.4 to 1     0 to 3
-//	three ten times slower       100, 48 ms    100, 47 ms   100, 128 ms    0.8 to 1.5   3 to 9
-//	one fails in 1 ms            98.8 to 99.7  99.2 to 99.7 90             0 to 0.5     1 to 14
-//	three fail in 1 ms           97.2 to 98.1  97.1 to 97.6 70             0 to 0.5     1 to 18
-//	one full (429, pushback)     99.1 to 99.4  99.1 to 99.7 90             0 to 1       0 to 1
-//	list changes 20 times a s    100           100          100
+//	trouble, of ten servers     default          round robin, guarded  p2c in flight, guarded  round robin
+//	                            HTTP     gRPC    HTTP     gRPC         HTTP     gRPC           HTTP  bad share %, of the four
+//	one killed at work          99-100   100     96-98    100          96-98    99-100         90    0.5  1.6   3.8  10
+//	three killed                97-99    99-100  89-93    99-100       89-93    99-100         70    0.4  1.6   2.2  10
+//	one stopped                 100      100     88-95    92-96        98-99    98             93    0     10   2.7  10
+//	three stopped               99       99      80-86    78-84        81-93    86-90          79    0.3  5.8   3.2  10
+//	one refuses connections     99-100   100     96-98    100          96-98    100            90    0.5  1.6   2.1  10
+//	one accepts, says nothing   100      100     93-97    100          98-99    100            90    0    5.7   2.5  10
+//	one hangs                   100      100     88-96    89-98        98-99    98-99          90    0     13   2.3  10
+//	one resets half-way         98-99    99-100  96-98    94-98        96-98    92-98          90    1.4  5.0   5.0  12
+//	one ten times slower        100      100     100      100          100      100            100   0.9   10   5.6  10
+//	three ten times slower      100      100     100      100          100      100            100   1.3   11   6.4  10
+//	one fails in 1 ms           99-100   99-100  96-98    95-97        96-98    96-98          90    0.5  2.0   2.4  10
+//	three fail in 1 ms          97-99    97-98   89-93    87-92        89-93    89-93          70    0.7  1.9   2.4  11
+//	the same, checks pass       98       97      92-94    93           92-94    92             70    0.3  1.6   1.5  10
+//	one full (429, pushback)    99-100   99-100  90       90           85-89    87-90          90    1.4   10    17  10
+//	three full                  97-98    97-98   70       70           61-70    61-66          70    1.0   11    16  10
+//	restarted, one by one       95-98    100     93-95    100          91-96    100            91
+//	restarted, list first       100      100     100      100          100      100            100
+//	list changes, 20 times a s  100      100     100      100          100      100            100
+//	three leave it and return,
+//	every 200 ms                100      100     100      100          100      100            100
 //
-// That is one to four lost requests for each bad server, of 36 that round robin sends there. Over gRPC,
-// which asks nobody without a connection, round robin is as good where connections break.
+// When all ten are full, all is refused, and all is well again at once when that is over. With thirty long
+// answers under way besides, those on a server that is killed go on elsewhere within 0.1 s, those on one that
+// is stopped within 1 to 3 s, of which one is the client's patience, and no other breaks.
 //
-// The bad deploy is another test: three of ten servers fail in 1 ms for fifteen seconds, each does
-// one request at a time, and load is 80 % of what all can do, so that 87.5 % can succeed (a little
-// more at first, as queues fill).
+// One to four requests are lost to each bad server by the default, and seven by ejection after five failures.
+// Over gRPC, which asks nobody without a connection, round robin is as good where connections break.
 //
-//	success %                 1 client    20 clients
-//	default                   58 to 70    81 to 82
-//	default, 10 s of it       55 to 89    70 to 92
-//	default, 30 s, one run    45 to 56    75 to 76
-//	round robin               70
-//	with limits, the goal     83          83
+// The bad deploy is another test: three of ten servers fail in 1 ms for twelve seconds, each does
+// one request at a time at each port, and load is 80 % of what all can do, so that 87.5 % can succeed (a little
+// more at first, as queues fill; less, as the servers measure, where the machine makes work take longer: 82
+// to 87 %). The bar is 95 % of what is possible.
 //
-// For seven seconds the default loses next to nothing but what nobody can do. Then queues have grown to
-// the deadline, requests time out at the servers that are well, which makes these look worse
-// than those that fail at once, and up to all of one client's requests go to the latter, then half to
-// three quarters for 15 s and longer; round robin sends 30 % there. It ends with the trouble, at once. A
-// limit of requests in flight keeps queues from growing that far; until there is one the bar is
-// 40, and 99 % again within 15 s of the end.
+//	success %, then seconds until 99 %   1 client             20 clients           100 clients
+//	default, HTTP                        85 to 88, 0 to 3     85 to 88, 2 to 7     87 to 89, 1 to 3
+//	default, gRPC                        82 to 88, 1 to 5     82 to 86, 2 to 7     84 to 87, 3 to 6
+//	round robin, guarded                 82 to 88, 3 to 7     83 to 88, 4 to 9     81 to 82, 0
+//	p2c in flight, guarded               84 to 88, 2 to 5     82 to 87, 0 to 9     77 to 80, 0
+//	round robin                          70, 0
+//
+// Each of 20 guarded clients sends one request a second to a server, so that five failures take 4 s, and each of
+// 100, 22 s; what they lose before most of them know (half as long again) does not count, and
+// the trouble lasts eight seconds longer than that. Of 100 they are to have 85 % of what is possible, since not all know.
+//
+// Nothing is limited without distress: 1,000 streams over gRPC or 500 downloads over HTTP, and
+// 500 requests at once besides, are all at the servers at the same time.
 //
 // Not held yet:
 //
-//   - A server that hung, stopped or was slow is asked again when others cannot do the work, or
-//     when what was seen has faded, which is slow: the time constant is a minute. There is no bar.
+//   - A server that hung, stopped or was slow is asked again by the default when others cannot do the work, or
+//     when what was seen has faded, which is slow: the time constant is a minute. There is no bar, nor for
+//     three that fail.
 //   - Equal servers do not get equal shares: in two seconds of no trouble, the least used of ten
 //     had 0 to 6 % of the requests. Nothing failed and nothing was slower for it.
+//   - Under policies that need no times, the limit begins at what is in flight when a server hangs, which is mostly what
+//     hangs there, and refuses, or sends to the server that is ejected for it, up to a fifth of the
+//     requests for a second, and a few for 5 s after: more than a blind client loses.
+//   - Guarded clients have 99 % again up to 10 s after the bad deploy, where 5 are the goal: servers come back on a
+//     ramp of ten seconds, and what is beyond the limit is refused meanwhile. Twenty clients of the default need
+//     up to 7 s when the machine is busy. The bar of all these is 10.
+//   - Policies that do not go by the expected wait do not know that a server asks to be left alone.
 //
 // # Noise
 //
-// One more server, to which nothing happens, is asked without any balancing. Requests that were
-// under way while its answers took 100 ms too long count nowhere, and if that are more than 5 % of its
-// own, the try is repeated: the machine stood still.
+// Servers to which nothing happens are asked without any balancing, each in turn. Requests that were
+// under way while such an answer took 100 ms too long count nowhere. If that are more than 5 % of those
+// before and during the trouble, or more than 0.5 % of all and a bar is not reached, the try is repeated: the
+// machine stood still. After three tries nothing is known, which is printed, and fails when it is so of three
+// quarters of the troubles.
 //
 // # Running
 //

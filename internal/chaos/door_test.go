@@ -5,6 +5,7 @@ package chaos
 import (
 	"net"
 	"sync"
+	"time"
 )
 
 // listener knows its connections, to cut them.
@@ -72,9 +73,10 @@ func (l *listener) resetAll() {
 // by one goroutine.
 type door struct {
 	addr string
-	// speak serves a listener, until the function that it returns is called.
-	speak func(*listener) (stop func())
-	shut  func() // nil while it is shut
+	// speak serves a listener, until the function that it returns is called: then clients have so
+	// much time to leave, of which they are told if there is any.
+	speak func(*listener) (stop func(time.Duration))
+	shut  func(time.Duration) // nil while it is shut
 }
 
 // open lets the protocol be spoken.
@@ -82,7 +84,7 @@ func (d *door) open() error { return d.with(d.speak) }
 
 // mute accepts connections, and reads and says nothing.
 func (d *door) mute() error {
-	return d.with(func(l *listener) func() {
+	return d.with(func(l *listener) func(time.Duration) {
 		go func() {
 			for {
 				if _, err := l.Accept(); err != nil {
@@ -90,15 +92,15 @@ func (d *door) mute() error {
 				}
 			}
 		}()
-		return func() {
+		return func(time.Duration) {
 			_ = l.Close()
 			l.resetAll()
 		}
 	})
 }
 
-func (d *door) with(speak func(*listener) func()) error {
-	d.close()
+func (d *door) with(speak func(*listener) func(time.Duration)) error {
+	d.close(0)
 	l, err := listen(d.addr)
 	if err != nil {
 		return err
@@ -107,10 +109,10 @@ func (d *door) with(speak func(*listener) func()) error {
 	return nil
 }
 
-// close refuses connections from now on, and cuts those that there are.
-func (d *door) close() {
+// close refuses connections from now on, and cuts those that there still are after a while.
+func (d *door) close(wait time.Duration) {
 	if d.shut != nil {
-		d.shut()
+		d.shut(wait)
 		d.shut = nil
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,22 +37,28 @@ func startFleet(t *testing.T, n int) []*server {
 	t.Helper()
 	fleet := make([]*server, n)
 	for i := range fleet {
-		s := &server{}
-		t.Cleanup(s.kill)
-		for deadline := time.Now().Add(patience); ; {
-			s.http, s.grpc = randomAddr(), randomAddr()
-			err := s.start()
-			if err == nil {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal(err)
-			}
+		fleet[i] = &server{}
+		t.Cleanup(fleet[i].kill)
+		if err := fleet[i].startAnywhere(); err != nil {
+			t.Fatal(err)
 		}
-		fleet[i] = s
 	}
 	return fleet
 }
+
+// startAnywhere starts the process at addresses that are free.
+func (s *server) startAnywhere() (err error) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		s.http, s.grpc = randomAddr(), randomAddr()
+		if err = s.start(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// alive are the servers whose processes are not known to be gone.
+var alive sync.Map
 
 // randomAddr is an address with a port that systems do not give to those who ask for any, so that
 // nobody gets it while its server is dead.
@@ -75,10 +82,11 @@ func (s *server) start() error {
 	s.cmd.Stdout, s.cmd.Stderr = write, &s.complaints
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.orders, err = s.cmd.StdinPipe(); err == nil {
+		alive.Store(s, true)
 		err = s.cmd.Start()
 	}
 	if err == nil {
-		err = s.answer()
+		_, err = s.answer()
 	}
 	if err != nil {
 		s.kill()
@@ -87,29 +95,62 @@ func (s *server) start() error {
 	return nil
 }
 
-// answer waits for the process to say that the last order is carried out.
-func (s *server) answer() error {
+// answer waits for the process to say that the last order is carried out, and what else it says.
+func (s *server) answer() (string, error) {
 	_ = s.output.SetReadDeadline(time.Now().Add(patience))
 	line, err := s.answers.ReadString('\n')
 	if err != nil {
-		return err
+		return "", err
 	}
-	if line = strings.TrimSpace(line); line != "ok" {
-		return errors.New(line)
+	said, ok := strings.CutPrefix(line, "ok")
+	if !ok {
+		return "", errors.New(strings.TrimSpace(line))
 	}
-	return nil
+	return strings.TrimSpace(said), nil
 }
 
-// tell makes the server behave as an order says.
-func (s *server) tell(t *testing.T, order string) {
+// tell makes the server behave as an order says, and returns what it answers.
+func (s *server) tell(t *testing.T, order string) (answer string) {
 	t.Helper()
 	_, err := fmt.Fprintln(s.orders, order)
 	if err == nil {
-		err = s.answer()
+		answer, err = s.answer()
 	}
 	if err != nil {
 		t.Fatalf("server, told to %s: %v\n%s", order, err, &s.complaints)
 	}
+	return answer
+}
+
+// held is how many requests and streams the server holds.
+func (s *server) held(t *testing.T) (requests, streams int) {
+	t.Helper()
+	if _, err := fmt.Sscan(s.tell(t, "held"), &requests, &streams); err != nil {
+		t.Fatal(err)
+	}
+	return requests, streams
+}
+
+// spent is what the server's two ports have done.
+func (s *server) spent(t *testing.T) (http, grpc spent) {
+	t.Helper()
+	if _, err := fmt.Sscan(s.tell(t, "spent"), &http.done, &http.took, &grpc.done, &grpc.took); err != nil {
+		t.Fatal(err)
+	}
+	return http, grpc
+}
+
+// leave makes the server tell its clients to leave, give them grace, and end by itself.
+func (s *server) leave(t *testing.T) {
+	t.Helper()
+	s.tell(t, "leave")
+	_ = s.orders.Close()
+	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
+	defer late.Stop()
+	if err := s.cmd.Wait(); err != nil {
+		t.Errorf("a server that left: %v\n%s", err, &s.complaints)
+	}
+	s.kill()
 }
 
 // signal sends the process a signal.
@@ -125,10 +166,11 @@ func (s *server) kill() {
 	if s.cmd == nil {
 		return
 	}
-	if s.cmd.Process != nil {
+	if s.cmd.Process != nil && s.cmd.ProcessState == nil {
 		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL)
 		_ = s.cmd.Wait()
 	}
+	alive.Delete(s)
 	if s.orders != nil {
 		_ = s.orders.Close()
 	}

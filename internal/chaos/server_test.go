@@ -28,15 +28,19 @@ const (
 	overload             // 429 and its like at once, and when to come again
 	hang                 // never
 	reset                // half of an answer, then a TCP reset
+	gather               // none before the mode is another one, then well
 	modes
 )
 
 func (m mode) String() string {
-	return [modes]string{"work", "slow", "fail", "overload", "hang", "reset"}[m]
+	return [modes]string{"work", "slow", "fail", "overload", "hang", "reset", "gather"}[m]
 }
 
 // comeAgain is when an overloaded server wants to be asked again.
 const comeAgain = time.Second
+
+// grace is how long a server that leaves gives its clients.
+const grace = 300 * time.Millisecond
 
 // Work takes this long, and up to so much longer.
 const (
@@ -46,27 +50,32 @@ const (
 
 // behaviour is a server's present mode, and how long its work takes.
 type behaviour struct {
-	mode   atomic.Int32
-	single atomic.Bool // it does one request at a time
-	turn   chan struct{}
-	mu     sync.Mutex
-	random *rand.Rand
+	mode              atomic.Int32
+	single            atomic.Bool  // it does one request at a time at each port
+	requests, streams atomic.Int32 // that it holds at present
+	checks            atomic.Int32 // that were answered well since somebody asked
+	http, grpc        turn
+
+	mu       sync.Mutex
+	random   *rand.Rand
+	gathered chan struct{} // closed when the mode gather ends
 }
 
 // act takes the time that a request takes, and says how it is to be answered; an error if the client
-// left meanwhile.
-func (b *behaviour) act(ctx context.Context) (mode, error) {
+// left meanwhile. Single servers work in turns.
+func (b *behaviour) act(ctx context.Context, t *turn) (mode, error) {
+	b.requests.Add(1)
+	defer b.requests.Add(-1)
 	if b.single.Load() {
-		select {
-		case b.turn <- struct{}{}:
-			defer func() { <-b.turn }()
-		case <-ctx.Done():
-			return work, ctx.Err()
+		if err := t.take(ctx); err != nil {
+			return work, err
 		}
+		defer t.give()
 	}
 	m := mode(b.mode.Load())
 	b.mu.Lock()
 	took := leastWork + time.Duration(b.random.Int64N(int64(moreWork)))
+	gathered := b.gathered
 	b.mu.Unlock()
 	switch m {
 	case slow:
@@ -78,8 +87,44 @@ func (b *behaviour) act(ctx context.Context) (mode, error) {
 	case hang:
 		<-ctx.Done()
 		return m, ctx.Err()
+	case gather:
+		select {
+		case <-gathered:
+			return work, nil
+		case <-ctx.Done():
+			return m, ctx.Err()
+		}
 	}
 	return m, pass(ctx, took)
+}
+
+// stream sends a piece of a long answer now and then until the client leaves. When the server hangs
+// it says nothing any more.
+func (b *behaviour) stream(ctx context.Context, every time.Duration, send func() error) error {
+	b.streams.Add(1)
+	defer b.streams.Add(-1)
+	for {
+		if mode(b.mode.Load()) == hang {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		if err := send(); err != nil {
+			return err
+		}
+		if err := pass(ctx, every); err != nil {
+			return err
+		}
+	}
+}
+
+// be changes the mode.
+func (b *behaviour) be(m mode) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if was := mode(b.mode.Swap(int32(m))); was == gather && m != gather {
+		close(b.gathered)
+		b.gathered = make(chan struct{})
+	}
 }
 
 // pass waits for d, or until ctx is done.
@@ -98,48 +143,53 @@ func pass(ctx context.Context, d time.Duration) error {
 // answers each line, and begins with one when it is ready. It returns the exit code.
 func beServer(ports string) int {
 	httpAddr, grpcAddr, _ := strings.Cut(ports, " ")
-	b := &behaviour{turn: make(chan struct{}, 1), random: rand.New(rand.NewPCG(1, 1))}
+	b := &behaviour{random: rand.New(rand.NewPCG(1, 1)), gathered: make(chan struct{}), http: newTurn(), grpc: newTurn()}
 	doors := []*door{
 		{addr: httpAddr, speak: b.speakHTTP},
 		{addr: grpcAddr, speak: b.speakGRPC},
 	}
-	answer := func(err error) {
+	answer := func(what string, err error) {
 		if err != nil {
 			fmt.Println("error:", err)
 		} else {
-			fmt.Println("ok")
+			fmt.Println("ok", what)
 		}
 	}
-	answer(each(doors, (*door).open))
+	answer("", each(doors, (*door).open))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		answer(b.obey(lines.Text(), doors))
 	}
 	return 0
 }
 
-// obey follows one line.
-func (b *behaviour) obey(line string, doors []*door) error {
+// obey follows one line, and says what there is to say.
+func (b *behaviour) obey(line string, doors []*door) (answer string, err error) {
 	switch line {
 	case "open":
-		return each(doors, (*door).open)
+		return "", each(doors, (*door).open)
 	case "mute":
-		return each(doors, (*door).mute)
+		return "", each(doors, (*door).mute)
 	case "one at a time":
 		b.single.Store(true)
-		return nil
+		return "", nil
 	case "refuse":
-		for _, d := range doors {
-			d.close()
-		}
-		return nil
+		return "", each(doors, func(d *door) error { d.close(0); return nil })
+	case "leave":
+		return "", each(doors, func(d *door) error { d.close(grace); return nil })
+	case "spent":
+		return fmt.Sprint(b.http.String(), " ", b.grpc.String()), nil
+	case "checks":
+		return fmt.Sprint(b.checks.Swap(0)), nil
+	case "held":
+		return fmt.Sprint(b.requests.Load(), " ", b.streams.Load()), nil
 	}
 	for m := range modes {
 		if line == m.String() {
-			b.mode.Store(int32(m))
-			return nil
+			b.be(m)
+			return "", nil
 		}
 	}
-	return fmt.Errorf("no such order: %q", line)
+	return "", fmt.Errorf("no such order: %q", line)
 }
 
 func each(doors []*door, do func(*door) error) error {

@@ -5,6 +5,8 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,30 +19,44 @@ type trouble struct {
 	bad int
 	// begin and end do it to one of them, and undo it; nil if bad is 0.
 	begin, end func(*testing.T, *server)
-	// meanwhile, if set, goes on during the trouble until ctx is done.
-	meanwhile func(ctx context.Context, fleet []*server, clients []*client)
+	// meanwhile, if set, goes on during the trouble, at least until ctx is done if all is a list's.
+	meanwhile func(ctx context.Context, t *testing.T, r *run)
+	// everybody says that it happens to all servers, though not at once.
+	everybody bool
+	// cut says that connections break at once, with requests in them.
+	cut bool
 	// of are those who suffer it.
 	of []contender
+	// length, if set, is how long it lasts, in place of the setting's, and learn how much of that success
+	// does not count: clients that send little need it to find out.
+	length, learn time.Duration
 	// thin is how many clients share the requests of each contender over each adapter; 0 means one.
 	thin int
-	// http and grpc are the bars of the two adapters.
-	http, grpc bars
+	// streams is how many long answers each client has under way besides, and gap how long one that
+	// breaks may take to go on elsewhere.
+	streams int
+	gap     time.Duration
+	// learning and guarded are the bars of policies that see failures and of those that do not.
+	learning, guarded barsOf
 }
 
 // setting is where a trouble happens.
 type setting struct {
 	// size is the number of servers.
 	size int
-	// single servers do one request at a time.
+	// single servers do one request at a time at each port, so that there may be one contender only.
 	single bool
-	// rate is the number of requests a second of each contender over each adapter; with single servers,
-	// of all of them over each adapter.
+	// adapters are those that take part.
+	adapters []string
+	// rate is the number of requests a second over each adapter of each contender whose part is 1.
 	rate float64
 	// warmUp is the time that clients have to get to know the servers, length that of the trouble, and
 	// after the least time that is watched after it.
 	warmUp, length, after time.Duration
 	// tries is how often a machine that stands still may spoil it.
 	tries int
+	// atOnce is how many troubles of that setting two cores can carry at the same time.
+	atOnce int
 }
 
 // run is a trouble that happened.
@@ -50,8 +66,13 @@ type run struct {
 	fleet      []*server
 	clients    []*client
 	loads      []*load
+	keepers    map[*client]*keeper
 	canary     *load
 	begin, end time.Duration // of the trouble
+	struck     time.Duration // when it had begun at all servers
+	// possible is which part of the requests over each adapter could succeed, where servers do one at a
+	// time.
+	possible map[string]float64
 }
 
 // suffer runs a trouble with all who suffer it at once, and holds what they saw
@@ -64,63 +85,109 @@ func suffer(t *testing.T, tr trouble, in setting) (table string) {
 			return table
 		}
 	}
-	t.Skipf("the machine stood still in each of %d tries", in.tries)
+	fmt.Fprintf(os.Stderr, "%s: the machine stood still in each of %d tries\n", t.Name(), in.tries)
+	t.Skip("the machine stood still in each try")
 	return ""
 }
 
 func attempt(t *testing.T, tr trouble, in setting) (table string) {
 	t.Helper()
-	r := &run{trouble: tr, setting: in, fleet: startFleet(t, in.size)}
+	r := &run{trouble: tr, setting: in, fleet: startFleet(t, in.size), keepers: map[*client]*keeper{}}
+	if tr.length > 0 {
+		r.setting.length = tr.length
+	}
 	for _, c := range tr.of {
-		r.clients = append(r.clients, thin(t, newHTTP, c, r.fleet, tr.thin), thin(t, newGRPC, c, r.fleet, tr.thin))
+		for _, adapter := range in.adapters {
+			if c.name != reference.name || adapter != "http2" { // it has that of HTTP/1.1 as reference
+				r.clients = append(r.clients, thin(t, adapter, c, r.fleet, tr.thin))
+			}
+		}
 	}
 	if in.single {
-		r.rate /= float64(len(tr.of))
 		for _, s := range r.fleet {
 			s.tell(t, "one at a time")
 		}
 	}
 	r.startLoads(t)
 	r.happen(t)
-	canary := r.canary.seen().between(r.begin-r.warmUp, r.end)
-	if n := len(canary.stuck()); float64(n) > mostStuck*float64(len(canary)) {
-		t.Skipf("the machine stood still: of %d requests without any trouble %d took %v too long", len(canary), n, canaryWait)
-	}
+	r.excuse(t, r.begin-r.warmUp, r.end, mostStuck, nil)
 	until := r.watch(t)
 	for _, l := range append(r.loads, r.canary) {
 		l.stop()
+	}
+	for _, k := range r.keepers {
+		k.stop()
 	}
 	all := make([]figures, len(r.clients))
 	rows := make([]string, len(all))
 	for i, c := range r.clients {
 		all[i] = r.measure(c, r.loads[i], until)
-		rows[i] = all[i].row(tr.name)
+		rows[i] = all[i].row(tr.name, r.possible[c.adapter])
 	}
-	r.judge(t, all)
+	canary := r.canary.seen().between(r.begin-r.warmUp, until)
+	rows = append(rows, fmt.Sprintf("%-26s %d of %d requests without any trouble stuck", tr.name, len(canary.stuck()), len(canary)))
+	if problems := r.judge(all); len(problems) > 0 {
+		r.excuse(t, r.begin-r.warmUp, r.end, 2*mostBlamed, problems)
+		r.excuse(t, r.begin-r.warmUp, until, mostBlamed, problems)
+		t.Error(strings.Join(problems, "\n"))
+	}
 	return strings.Join(rows, "\n")
+}
+
+// excuse ends a try in which the machine stood still.
+func (r *run) excuse(t *testing.T, from, to time.Duration, most float64, problems []string) {
+	t.Helper()
+	canary := r.canary.seen().between(from, to)
+	if n := len(canary.stuck()); float64(n) > most*float64(len(canary)) {
+		t.Skipf("the machine stood still: of %d requests without any trouble %d took %v too long\n%s",
+			len(canary), n, canaryWait, strings.Join(problems, "\n"))
+	}
 }
 
 // startLoads lets the clients get to know the servers.
 func (r *run) startLoads(t *testing.T) {
 	t.Helper()
-	r.canary = startLoad(newCanary(t, startFleet(t, 1)[0]), canaryRate, 1)
+	quiet := startFleet(t, 1)
+	if !r.everybody && !r.single {
+		quiet = append(quiet, r.fleet[r.bad:]...)
+	}
+	r.canary = startLoad(newCanary(t, quiet), canaryRate, 1)
 	t.Cleanup(r.canary.stop)
 	for i, c := range r.clients {
-		l := startLoad(c, r.rate, uint64(i+2))
+		rate := r.rate
+		if !r.single {
+			rate *= c.part
+		}
+		l := startLoad(c, rate, uint64(i+2))
 		t.Cleanup(l.stop)
 		r.loads = append(r.loads, l)
 	}
-	waitUntil(t, patience, "all servers have answered all clients", func() bool {
-		for i, c := range r.clients {
-			for _, s := range r.fleet {
-				if len(r.loads[i].seen().well().to(c.addr(s))) == 0 {
-					return false
-				}
-			}
+	ctx, cancel := context.WithTimeout(t.Context(), patience/2)
+	defer cancel()
+	for who := r.unanswered(); who != ""; who = r.unanswered() {
+		if pass(ctx, 20*time.Millisecond) != nil {
+			t.Skipf("a server has not answered in %v: %s", patience/2, who)
 		}
-		return true
-	})
+	}
+	for _, c := range r.clients {
+		if r.streams > 0 && c.name != reference.name {
+			r.keepers[c] = keep(c, r.streams)
+			t.Cleanup(r.keepers[c].stop)
+		}
+	}
 	_ = pass(t.Context(), r.warmUp)
+}
+
+// unanswered is who has not had an answer of each server yet, "" for nobody. It happens to the default
+// when a server was slow to begin with: others can do the work.
+func (r *run) unanswered() string {
+	for i, c := range r.clients {
+		well := r.loads[i].seen().well()
+		if slices.ContainsFunc(r.fleet, func(s *server) bool { return len(well.to(c.addr(s))) == 0 }) {
+			return fmt.Sprint(c.name, " over ", c.adapter)
+		}
+	}
+	return ""
 }
 
 // happen is the trouble.
@@ -130,25 +197,30 @@ func (r *run) happen(t *testing.T) {
 	for _, s := range r.fleet[:r.bad] {
 		r.trouble.begin(t, s)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), r.length)
+	r.struck = r.canary.now()
+	before := r.capacity(t)
+	ctx, cancel := context.WithTimeout(t.Context(), r.setting.length)
 	defer cancel()
 	if r.meanwhile != nil {
-		r.meanwhile(ctx, r.fleet, r.clients)
+		r.meanwhile(ctx, t, r)
 	}
 	<-ctx.Done()
+	after := r.capacity(t)
 	for _, s := range r.fleet[:r.bad] {
 		r.trouble.end(t, s)
 	}
 	r.end = r.canary.now()
+	r.possible = r.possibly(before, after)
 }
 
 // watch waits until everybody is back, and for no longer than the bars allow, and returns when that
 // was.
 func (r *run) watch(t *testing.T) (until time.Duration) {
 	t.Helper()
-	limit := max(r.http.returned, r.grpc.returned, r.http.recovered, r.grpc.recovered)
-	if limit > 0 {
-		limit += shareWindow
+	var limit time.Duration
+	for _, c := range r.clients {
+		// Twice as long, to tell what is late by how much.
+		limit = max(limit, r.bars(c).returned+shareWindow, 2*r.bars(c).recovered+successWindow)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), max(limit, r.after))
 	defer cancel()
@@ -158,17 +230,21 @@ func (r *run) watch(t *testing.T) (until time.Duration) {
 	return r.canary.now()
 }
 
-// allBack reports whether all contenders have recovered for good, as far as can be seen.
+// allBack reports whether all contenders have recovered for good, as far as can be seen. Those who
+// have need send no more.
 func (r *run) allBack() bool {
 	now := r.canary.now()
+	all := true
 	for i, c := range r.clients {
 		f := r.measure(c, r.loads[i], now)
-		there := f.back || r.bars(c).returned == 0
-		if c.name != reference.name && (!there || f.recovered > now-r.end-successWindow) {
-			return false
+		there := f.back || r.bars(c).returned == 0 || c.name == reference.name
+		if there && f.recovered <= now-r.end-successWindow {
+			r.loads[i].cancel()
+			continue
 		}
+		all = all && c.name == reference.name
 	}
-	return true
+	return all
 }
 
 // waitUntil waits for what is about to become true.

@@ -1,0 +1,50 @@
+//go:build unix
+
+package chaos
+
+import "time"
+
+// again is how long a server may take to get its share back. What a failure costs fades with a time
+// constant of 10 s, and stops mattering at a tenth of a doubling: seven failures in a row take 35 s to get
+// there.
+const again = 40 * time.Second
+
+// The bars of the troubles.
+var (
+	// Requests that fail at once teach by one step each.
+	failing = bars{lost: 7, worst: 0.03, recovered: fast, returned: again, blind: true}
+	// Those that hang teach by their age. What they teach of latency fades within minutes: while
+	// others can do the work, there is no bar for the return that could be met here.
+	hanging = bars{lost: 5, worst: 0.03, recovered: fast, blind: true}
+	// What is on connections that break is lost, and gRPC asks nobody without a connection.
+	unconnected = bars{lost: 4, worst: 0.01, recovered: fast, returned: again}
+	// Nothing fails, and most of the harm that a blind client has is avoided. For the return, see
+	// those that hang.
+	slower = bars{worst: 0.04, recovered: fast, faster: 0.8}
+	nobody = bars{recovered: fast}
+
+	// Five failures eject, and then there is a probe after half a second, and after each of them that
+	// fails, twice as long. Three that succeed bring back.
+	ejected = bars{lost: 16, worst: 0.08, recovered: fast, returned: again}
+	// Nobody is known to hang before the first deadline, and requests go on being sent until the fifth:
+	// 11 to 14 are lost. But the limit, too, sees that deadlines are missed, and what is beyond it goes to
+	// whoever is ejected, or is refused: up to 45 are, more than a blind client loses.
+	silent = bars{lost: 60, worst: 0.2, recovered: 5 * time.Second, returned: again}
+	// Who is slow has not failed. Round robin sends all that goes there; by requests in flight it is less.
+	slowly = bars{worst: 0.13, recovered: fast}
+
+	failedBars     = barsOf{failing, failing}
+	lostConnection = barsOf{failing, unconnected}
+	hung           = barsOf{hanging, hanging}
+	slowed         = barsOf{slower, slower}
+	noBars         = barsOf{nobody, nobody}
+	guardedFailed  = barsOf{ejected, ejected}
+	guardedLost    = barsOf{ejected, unconnected}
+	// A reset takes along what else is on a connection, and gRPC connects anew between two failures.
+	guardedReset = barsOf{ejected, bars{lost: 20, worst: 0.12, recovered: fast, returned: again}}
+	guardedHung  = barsOf{silent, silent}
+	// They do not know that somebody wants to be left alone, and that is no failure: round robin loses
+	// all that goes there, and who goes by requests in flight sends more, but not twice as much.
+	guardedFull      = bars{success: 0.8, worst: 0.2, recovered: fast}
+	guardedFullThree = bars{success: 0.5, worst: 0.2, recovered: fast}
+)

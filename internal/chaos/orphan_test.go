@@ -1,0 +1,79 @@
+//go:build unix
+
+package chaos
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// parentEnv makes a process of the test binary start two servers, stop one, and wait for its end.
+const parentEnv = "EVENKEEL_CHAOS_PARENT"
+
+// beParent says the servers' addresses.
+func beParent() int {
+	for _, stopped := range []bool{false, true} {
+		s := &server{}
+		err := s.startAnywhere()
+		if err == nil && stopped {
+			err = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP)
+		}
+		if err != nil {
+			fmt.Println("error:", err)
+			return 1
+		}
+		fmt.Println(s.http)
+	}
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	return 0
+}
+
+// A test run that is killed itself, or runs out of time, cannot clean up.
+func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), parentEnv+"=1")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var addrs []string
+	for lines := bufio.NewScanner(out); len(addrs) < 2 && lines.Scan(); {
+		addrs = append(addrs, strings.TrimSpace(lines.Text()))
+	}
+	accepts := func(addr string) bool {
+		c, err := net.DialTimeout("tcp", addr, time.Second)
+		if err != nil {
+			return false
+		}
+		_ = c.Close()
+		return true
+	}
+	if len(addrs) < 2 || !accepts(addrs[0]) || !accepts(addrs[1]) {
+		t.Errorf("servers are %q, want two that accept connections", addrs)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	for _, addr := range addrs {
+		// A server that is stopped accepts connections until it is gone.
+		waitUntil(t, patience, addr+" is gone", func() bool { return !accepts(addr) })
+	}
+}
