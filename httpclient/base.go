@@ -132,6 +132,13 @@ func setDefault(field *time.Duration, value time.Duration) {
 	}
 }
 
+// trackedDial is fixedDial with a grip on the connections.
+func trackedDial(tmpl *http.Transport, addr string) *trackedLeaf {
+	l := &trackedLeaf{Transport: fixedDial(tmpl, addr)}
+	l.DialContext = l.conns.tracked(l.DialContext)
+	return l
+}
+
 // fixedDial returns a clone of tmpl that connects to addr, whatever host is asked for.
 func fixedDial(tmpl *http.Transport, addr string) *http.Transport {
 	t := tmpl.Clone()

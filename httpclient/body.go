@@ -1,6 +1,7 @@
 package httpclient
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"sync/atomic"
@@ -67,6 +68,9 @@ func (b *body) box(inner io.ReadCloser, req *http.Request, sent *sent, pick even
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !b.ended.Load() {
+		if err != io.EOF {
+			err = b.pick.Handle().explain(err)
+		}
 		outcome := b.outcome
 		switch {
 		case err == io.EOF: // a Reader returns it as it is
@@ -103,6 +107,9 @@ func (b *body) end(outcome evenkeel.Outcome) {
 func outcomeOfAnswerError(req *http.Request, err error) evenkeel.Outcome {
 	switch o := outcomeOfError(req, err); o {
 	case evenkeel.Unreached, evenkeel.Unknown:
+		if errors.Is(err, ErrDrained) {
+			return evenkeel.Unknown
+		}
 		return evenkeel.Failure
 	default:
 		return o

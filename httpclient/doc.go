@@ -73,6 +73,29 @@
 // those that do not look at failures. Config.Limit and Config.Outlier change both; Snapshot
 // shows who is ejected, and why.
 //
+// # Addresses that leave and come
+//
+// An address that leaves the list, loses its place in the subset, has weight 0 or is drained by [Transport.Drain] gets
+// nothing new. Its requests go on, and when the last has ended its connections close. Config.DrainTimeout ends them
+// sooner: then they fail with an [ErrDrained], which is no failure of the endpoint's. If the address is back in the
+// meantime, it has its connections and all that is known of it. A Transport that is closed waits for nobody, and
+// cuts nobody off.
+//
+// With Config.SlowStart whoever joins or comes back takes up its share slowly, with any policy; Snapshot shows the shares.
+//
+// # Health checks
+//
+// With Config.Health the addresses in use are checked, over connections of their own that are made as
+// those of requests are, with Base's DialContext and TLSClientConfig:
+//
+//	tr := &httpclient.Transport{Config: evenkeel.Config{
+//		Health: &evenkeel.HealthConfig{Protocol: evenkeel.CheckHTTP, Path: "/healthz"},
+//	}}
+//
+// Whoever fails its checks gets no requests, as long as enough others pass theirs. An address that joins others
+// waits for its first check; while nobody has passed one yet, all are used. Checks are made once in a minute for a target without
+// requests, and end with the address, the target, or the Transport. Snapshot shows what they came to.
+//
 // # Retries
 //
 // There are none yet: each request is sent to one endpoint, once, except that
@@ -88,5 +111,5 @@
 // One allocation for an answer with a body, none for one without, beside those of
 // http.Transport, and O(1) work. A request with a body that is not in memory costs one
 // more, and another if it has a GetBody. Each Transport has one goroutine, and each
-// target one for its resolver. Everything is safe for concurrent use.
+// target one for its resolver, one for its health checks, and one for each of up to 64 that are being made. Everything is safe for concurrent use.
 package httpclient

@@ -1,6 +1,8 @@
 package httpclient
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -24,7 +26,11 @@ type endpoint struct {
 	retired atomic.Bool          // not in the list, or not selected of it
 	closing atomic.Bool          // a call of CloseIdleConnections is on its way
 
-	selected bool // guarded by the group's mu
+	cut atomic.Bool // its connections were closed under its requests
+
+	// Guarded by the group's mu.
+	selected bool
+	farewell farewell
 }
 
 // leaf returns what sends its requests. It is made when the endpoint is selected, or by the
@@ -48,6 +54,7 @@ func (e *endpoint) join() {
 	if !e.selected {
 		e.selected = true
 		e.retired.Store(false)
+		e.stay()
 		e.leaf()
 	}
 }
@@ -57,6 +64,18 @@ func (e *endpoint) join() {
 func (e *endpoint) leave() {
 	e.selected = false
 	e.retired.Store(true)
+}
+
+// explain says of an error of a request that its connection was closed on this side, if it was.
+func (e *endpoint) explain(err error) error {
+	var said *drainedError
+	switch {
+	case !e.cut.Load() && !errors.Is(err, ErrDrained), errors.As(err, &said):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err // the caller was first
+	}
+	return &drainedError{addr: e.addr, err: err}
 }
 
 // retire says that no new requests will come. Connections without a request close now, the
@@ -83,6 +102,8 @@ func (e *endpoint) release() {
 	}
 	time.AfterFunc(closeDelay, func() {
 		e.closing.Store(false) // first, so that a request that ends from now on has a call after it
-		e.closeIdle()
+		if e.retired.Load() {  // not if it is back
+			e.closeIdle()
+		}
 	})
 }

@@ -13,6 +13,10 @@ var (
 	// ErrTooManyTargets says that a request would need one more target than
 	// Transport.MaxTargets, and that all of them have requests in flight.
 	ErrTooManyTargets = errors.New("httpclient: MaxTargets targets are in use")
+	// ErrDrained says that the endpoint left, or was drained, while the request was under way, and
+	// that its time is over: see evenkeel.Config.DrainTimeout. What errors of connections are wrapped in
+	// it says what happened to the request.
+	ErrDrained = errors.New("httpclient: the endpoint was drained, and DrainTimeout is over")
 	// ErrUnreached says that nothing of the request was sent, so that sending it again can
 	// do no harm, whatever its method: no endpoint was found (*TargetError), or no
 	// connection to the one that was chosen could be made (refused, no answer to the
@@ -72,6 +76,21 @@ func isTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
 }
+
+// drainedError makes an ErrDrained of what came of the connections' end.
+type drainedError struct {
+	addr string
+	err  error
+}
+
+func (e *drainedError) Error() string {
+	if e.err == ErrDrained {
+		return ErrDrained.Error() + " (" + e.addr + ")"
+	}
+	return ErrDrained.Error() + " (" + e.addr + "): " + e.err.Error()
+}
+func (e *drainedError) Unwrap() error        { return e.err }
+func (e *drainedError) Is(target error) bool { return target == ErrDrained }
 
 // maxQuoted is how many characters of what came from outside an error quotes.
 const maxQuoted = 100

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/probe"
 )
 
 const (
@@ -30,6 +31,7 @@ type fleet struct {
 	keys       *affinity // nil: not needed
 	resolver   Resolver
 	newLeaf    func(target Target, addr string) leaf
+	newProber  func(target Target, warn func(string)) (probe.Prober, error) // nil: no checks
 	rand       func() uint64
 	maxTargets int
 	targetIdle time.Duration
@@ -83,6 +85,12 @@ func newFleet(t *Transport) (*fleet, error) {
 	f.keys = affinityOf(t.Key, t.Config)
 	if f.newLeaf == nil {
 		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
+		if t.Config.DrainTimeout > 0 {
+			f.newLeaf = func(_ Target, addr string) leaf { return trackedDial(tmpl, addr) }
+		}
+	}
+	if t.Config.Health != nil {
+		f.newProber = proberOf(*t.Config.Health, tmpl)
 	}
 	f.news = make(chan *group, newsAtOnce)
 	f.groups.Store(&map[Target]*group{})
@@ -166,6 +174,11 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 		settled:   make(chan struct{}),
 		cancel:    cancel,
 		idleSince: now,
+		leaving:   leaving{limit: f.config.DrainTimeout, origin: now, all: map[string]*endpoint{}},
+	}
+	if err := f.startChecks(g); err != nil {
+		cancel()
+		return nil, err
 	}
 	go g.watch(ctx, f.resolver)
 	return g, nil

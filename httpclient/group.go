@@ -17,6 +17,7 @@ type group struct {
 	target  Target
 	pool    *evenkeel.Pool[*endpoint]
 	keys    *affinity // nil: not needed
+	checks  *checks   // nil: there are none
 	newLeaf func(addr string) leaf
 	hints   chan struct{}      // to the resolver; holds one
 	news    chan<- *group      // to the sweeper
@@ -33,6 +34,7 @@ type group struct {
 	mu        sync.Mutex
 	closed    bool
 	endpoints map[string]*endpoint // the current list's, by ID
+	leaving   leaving
 	// generation is that of the pool's selection that is marked in endpoints.
 	generation uint64
 	updates    uint64
@@ -48,24 +50,24 @@ func (g *group) Update(list []Address) error {
 		return ErrClosed
 	}
 	unused, err := g.replace(list)
+	var p parting
 	if err != nil {
 		g.failed(err)
 	} else {
 		g.updates++
 		g.lastErr = nil
+		p = g.depart(unused, time.Now())
 		g.listed.Store(true)
 		g.settle()
 		g.announce()
 	}
 	g.mu.Unlock()
-	for _, e := range unused {
-		e.closeIdle()
-	}
+	p.close()
 	return err
 }
 
-// replace puts list in force and returns the endpoints that are no longer used, for their
-// connections to be closed. Those that stay keep theirs. On an error nothing changes. mu is
+// replace puts list in force and returns the endpoints that are no longer used, which leave.
+// Those that stay keep their connections. On an error nothing changes. mu is
 // held.
 func (g *group) replace(list []Address) (unused []*endpoint, err error) {
 	locations, err := locate(list, g.target.port())
@@ -74,11 +76,13 @@ func (g *group) replace(list []Address) (unused []*endpoint, err error) {
 	}
 	members := make([]evenkeel.Member[*endpoint], len(list))
 	endpoints := make(map[string]*endpoint, len(list))
+	hold := g.checks.holds(locations)
 	for i, l := range locations {
 		id := l.String()
 		e := g.endpoints[id]
 		if e == nil {
-			e = &endpoint{addr: id, newLeaf: g.newLeaf}
+			e = g.endpoint(id)
+			members[i].NotReady = hold
 		}
 		endpoints[id] = e
 		members[i].ID, members[i].Weight, members[i].Handle = id, list[i].Weight, e
@@ -88,19 +92,24 @@ func (g *group) replace(list []Address) (unused []*endpoint, err error) {
 	}
 	for id, e := range g.endpoints {
 		if endpoints[id] == nil {
-			e.retired.Store(true)
+			e.leave()
 			unused = append(unused, e)
 		}
 	}
 	g.endpoints = endpoints
-	return append(unused, g.reselect()...), nil
+	unused = append(unused, g.reselect()...)
+	if hold {
+		g.checks.release(members)
+	}
+	return unused, nil
 }
 
 // reselect takes note of whom the pool has selected, and returns those that are listed and no
-// longer selected, for their connections to be closed. mu is held.
+// longer selected, which leave. mu is held.
 func (g *group) reselect() (left []*endpoint) {
 	g.generation = g.pool.Generation()
 	now := g.pool.Selected()
+	g.checks.update(now)
 	if len(now) == len(g.endpoints) { // everybody, as without subsets
 		for _, e := range now {
 			e.join()
@@ -125,14 +134,17 @@ func (g *group) reselect() (left []*endpoint) {
 func (g *group) sweep(now time.Time) (next time.Time) {
 	next = g.pool.Sweep(now)
 	g.mu.Lock()
-	var left []*endpoint
-	if !g.closed && g.pool.Generation() != g.generation {
-		left = g.reselect()
+	var p parting
+	if !g.closed {
+		var left []*endpoint
+		if g.pool.Generation() != g.generation {
+			left = g.reselect()
+		}
+		p = g.depart(left, now)
+		next = g.nextCut(next)
 	}
 	g.mu.Unlock()
-	for _, e := range left {
-		e.closeIdle()
-	}
+	p.close()
 	return next
 }
 
@@ -216,6 +228,7 @@ func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
 	if !g.used.Load() { // all requests write the same, so only the first of a second does
 		g.used.Store(true)
 	}
+	g.checks.used()
 	if !g.listed.Load() {
 		if err := g.await(req); err != nil {
 			return evenkeel.Pick[*endpoint]{}, err
@@ -312,7 +325,12 @@ func (g *group) close() {
 	}
 	g.closed = true
 	g.pool.Close()
+	g.checks.stop()
 	removed := g.endpoints
+	for _, e := range g.leaving.all {
+		removed[e.addr] = e
+	}
+	clear(g.leaving.all)
 	g.endpoints = nil
 	g.settle()
 	g.mu.Unlock()
@@ -324,7 +342,7 @@ func (g *group) close() {
 // busy reports whether a request is in flight on an endpoint of the list, or waits for
 // one.
 func (g *group) busy() bool {
-	if g.waiting.Load() > 0 {
+	if g.waiting.Load() > 0 || g.parts() {
 		return true
 	}
 	for _, e := range g.pool.Stats().Endpoints {

@@ -63,6 +63,8 @@ func outcomeOfError(req *http.Request, err error) evenkeel.Outcome {
 			return evenkeel.Timeout
 		}
 		return evenkeel.Canceled
+	case errors.Is(err, ErrDrained): // this side's doing
+		return evenkeel.Unknown
 	case isUnreached(err):
 		return evenkeel.Unreached
 	case isCallersFault(req, err):

@@ -18,6 +18,9 @@ type TargetStats struct {
 	ResolveErrors uint64
 	// ResolveError is the last such error, nil once a list was taken over after it.
 	ResolveError error
+	// Checks is, by endpoint, what its last health check came to, such as "HTTP 503", or that none has
+	// ended; nil without checks. Whether the endpoint is in or out for it, its State says.
+	Checks map[string]string
 	// Stats are those of the endpoints.
 	evenkeel.Stats
 }
@@ -42,11 +45,13 @@ func (t *Transport) Snapshot() []TargetStats {
 func (g *group) stats() TargetStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return TargetStats{
+	s := TargetStats{
 		Target:        g.target,
 		Updates:       g.updates,
 		ResolveErrors: g.failures,
 		ResolveError:  g.lastErr,
 		Stats:         g.pool.Stats(),
 	}
+	g.checks.show(&s)
+	return s
 }

@@ -109,6 +109,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		answered(req, sent, resp, pick)
 		return resp, nil
 	}
+	err = e.explain(err)
 	outcome := evenkeel.Unknown
 	if !sent.bodyFailed() {
 		outcome = outcomeOfError(req, err)
