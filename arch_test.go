@@ -34,12 +34,12 @@ var importArrows = map[string][]string{
 	"internal/health": {},
 	"internal/chaos":  {},
 	"internal/probe":  {".", "internal/health"},
-	".":               {"picker", "ewma", "subset", "outlier", "internal/limit", "internal/health"},
-	"internal/config": {".", "picker", "ewma", "subset", "outlier"},
+	".":               {"picker", "ewma", "subset", "outlier", "orca", "internal/limit", "internal/health"},
+	"internal/config": {".", "picker", "ewma", "subset", "outlier", "orca"},
 
 	// Adapters differ in transport only and never import each other.
 	"grpcbalancer": {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
-	"httpclient":   {".", "picker", "hash", "internal/config", "internal/health", "internal/probe"},
+	"httpclient":   {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/probe"},
 
 	"internal/sim": {".", "picker", "ewma", "outlier"},
 

@@ -94,6 +94,10 @@ type Config struct {
 	// Limit bounds the requests that this client has in flight while its deadlines are
 	// missed. The zero value is on.
 	Limit LimitConfig
+
+	// Reports says what is made of the load reports (ORCA) that endpoints send. nil: they are
+	// read where the policy goes by them, and weights are those of the list.
+	Reports *ReportsConfig
 }
 
 // LimitConfig says how the requests in flight of a pool are limited. There is no limit until
@@ -164,6 +168,9 @@ func (c Config) Validate() error {
 		problems = append(problems, c.SlowStart.Validate())
 	}
 	problems = append(problems, c.Limit.Validate(), validateDrain(c.DrainTimeout))
+	if c.Reports != nil {
+		problems = append(problems, c.Reports.Validate(), c.checkReports())
+	}
 	return errors.Join(problems...)
 }
 
@@ -172,7 +179,8 @@ func (c Config) Validate() error {
 func (c Config) equal(d Config) bool {
 	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy &&
 		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset) && sameOutlier(c.Outlier, d.Outlier) && sameHealth(c.Health, d.Health) && sameSlowStart(c.SlowStart, d.SlowStart) &&
-		c.DrainTimeout == d.DrainTimeout && c.Limit == d.Limit
+		c.DrainTimeout == d.DrainTimeout && c.Limit == d.Limit &&
+		sameReports(c.Reports, d.Reports)
 }
 
 func sameSubset(a, b *subset.Config) bool {
@@ -197,6 +205,7 @@ func (c Config) owned() Config {
 		own := *c.Subset
 		c.Subset = &own
 	}
+	c.Reports = c.Reports.owned()
 	return c
 }
 

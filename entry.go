@@ -12,6 +12,8 @@ type entry[T any] struct {
 	at      int  // its index among the members
 	states  [sources]State
 
+	reported reported
+
 	// Of members alone.
 	untried bool  // never Ready since it was selected, and has to be connected to first
 	missing int64 // instant at which it was first seen not to be available; -1 while it is
@@ -42,6 +44,9 @@ func (e *entry[T]) worst() (s State, from Source) {
 
 // becomes takes a new state.
 func (e *entry[T]) becomes(from Source, s State) {
+	if from == Connection && s == Ready && e.states[from] != Ready && e.reported.estimate != nil {
+		e.reported.estimate.Reset() // what answers now may be another process
+	}
 	e.states[from] = s
 	if e.available() {
 		e.untried, e.missing = false, -1

@@ -79,6 +79,7 @@ type Pool[T any] struct {
 	onWarning  func(string)
 	limiter    *limit.Limiter    // Sweep and SetConfig under mu, the rest without
 	detector   *outlier.Detector // under mu, but for ProbeDue
+	reports    reports
 
 	// marked says that some request told that it may be sent again, so that others may not.
 	marked atomic.Bool
@@ -156,6 +157,7 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 		return nil, err
 	}
 	p.registry.Learn(c.policy().Needs())
+	p.setReports(p.config.Reports)
 	p.members, _ = p.registry.Members(nil, 0) // an empty list is valid
 	p.rebuild()
 	p.tell(p.newWarnings())

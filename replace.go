@@ -40,8 +40,9 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 			return err
 		}
 	}
+	newReports := !sameReports(config.Reports, p.config.Reports)
 	var built *picker.Members
-	if newList && selector == nil {
+	if newList && selector == nil && config.weightSource() == ListedWeights {
 		if built, err = p.registry.Members(list, now); err != nil {
 			return err
 		}
@@ -67,7 +68,10 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 		p.setRules(now)
 	}
 	p.listed, p.index, p.selector = listed, index, selector
-	if newList || newSubset {
+	if newReports {
+		p.setReports(config.Reports)
+	}
+	if newList || newSubset || newReports {
 		p.adopt(now, built)
 	} else {
 		p.rebuild()
@@ -89,7 +93,7 @@ func (p *Pool[T]) validated(c *Config, members []Member[T]) (config Config, list
 		for i, m := range members {
 			list[i] = m.Endpoint
 		}
-		if err != nil || config.Subset != nil {
+		if err != nil || config.Subset != nil || config.weightSource() != ListedWeights {
 			err = errors.Join(err, picker.Validate(list))
 		}
 	}

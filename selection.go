@@ -96,8 +96,8 @@ func (p *Pool[T]) adopt(now int64, built *picker.Members) {
 			e.joins(now)
 		}
 		list[k], p.handles[k] = e.Endpoint, e.Handle
-		if factors != nil {
-			list[k].Weight = scaled(e.Weight, factors[k])
+		if list[k].Weight = p.weight(e); factors != nil {
+			list[k].Weight = scaled(list[k].Weight, factors[k])
 		}
 	}
 	for ; next < len(p.listed); next++ {
@@ -112,6 +112,7 @@ func (p *Pool[T]) adopt(now int64, built *picker.Members) {
 		built, _ = p.registry.Members(list, now) // part of a list that was validated
 	}
 	p.members = built
+	p.takeReportsOf()
 	p.judgeMembers(now)
 	p.offered.after(p.members, p.selector != nil && p.config.Subset.MaxSize > 0)
 	p.changed, p.houseDue = now, 0

@@ -35,6 +35,10 @@ type Stats struct {
 	AllDrained bool
 	// LateSweeps counts sweeps that a pick had to do.
 	LateSweeps uint64
+	// BadReports counts load reports that could not be read.
+	BadReports uint64
+	// BadReport says what was wrong with the last of them; nil if there was none.
+	BadReport error
 	// Warnings are what is allowed and may not be what is meant, as of the last update, change
 	// of configuration or sweep: those of [subset.Selector.Warnings]. nil if there are none.
 	Warnings []string
@@ -114,6 +118,9 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 		AllDrained: p.members.AllDrained(),
 		LateSweeps: p.lateSweeps.Load(),
 		Warnings:   slices.Clone(p.warnings),
+	}
+	if bad := p.reports.failed.Load(); bad != nil {
+		s.BadReports, s.BadReport = bad.count, bad.last
 	}
 	s.Panicking = p.detector.Panicking()
 	s.Limit, _ = p.limiter.Limit()

@@ -31,7 +31,7 @@ func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
 	_, limited := p.limiter.Limit()
 	if !limited || now >= p.houseDue || p.houseDue-now > int64(sweepEvery) {
 		wait := p.sweep(now)
-		wait = min(wait, p.reselect(now), max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
+		wait = min(wait, p.reselect(now), p.reweigh(now), max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
 		p.houseDue = now + int64(wait)
 	} else {
 		p.sweepDue.Store(now + int64(sweepEvery+sweepGrace))

@@ -38,7 +38,7 @@ type WeightConfig struct {
 	Least, Most float64
 
 	// Hysteresis is how much a weight has to change, as a part of itself, before any is
-	// changed. 0 means 0.02, negative none; below 1.
+	// changed. 0 means 0.02, -1 none; below 1.
 	Hysteresis float64
 
 	// MeanForUnknown gives unknown endpoints the mean of the known, as gRPC does, not their
@@ -110,8 +110,8 @@ func (c WeightConfig) Validate() error {
 	if !(d.Most >= 1 && d.Most <= 1e6) {
 		bad("Most", d.Most, "1 to 1e6")
 	}
-	if !(d.Hysteresis < 1) || math.IsInf(d.Hysteresis, 0) {
-		bad("Hysteresis", d.Hysteresis, "below 1")
+	if h := d.Hysteresis; !(h == -1 || h >= 0 && h < 1) {
+		bad("Hysteresis", h, "0 or more, below 1, or -1 for none")
 	}
 	return errors.Join(problems...)
 }

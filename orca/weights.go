@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // Estimate is what the reports of one endpoint say. The zero Estimate has seen none. It is
@@ -131,6 +132,9 @@ func (w *Weights) usable(e *Estimate, now int64) float64 {
 
 // Known reports whether the endpoint's reports count at instant now. Any goroutine may call it.
 func (w *Weights) Known(e *Estimate, now int64) bool { return w.usable(e, now) > 0 }
+
+// Period returns the least time between two recomputations.
+func (w *Weights) Period() time.Duration { return w.config.Period }
 
 // Due reports whether a period has passed since the last Update.
 func (w *Weights) Due(now int64) bool { return now >= w.due }

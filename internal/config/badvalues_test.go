@@ -38,7 +38,7 @@ var (
 )
 
 // negative are the lengths of time that may be below 0.
-var negative = map[string]bool{".outlier.ramp.window": true}
+var negative = map[string]bool{".outlier.ramp.window": true, ".reports.weight.blackout": true}
 
 // Wherever a number or a length of time is read, what it cannot be is refused, by name. NaN itself is no JSON.
 func TestWhatNoNumberCanBeIsRefusedEverywhere(t *testing.T) {

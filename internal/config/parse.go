@@ -39,6 +39,7 @@ var configFields = []field[evenkeel.Config]{
 	switched("slow_start", func(c *evenkeel.Config) **evenkeel.SlowStart { return &c.SlowStart }, slowStartFields),
 	duration("drain_timeout", func(c *evenkeel.Config) *time.Duration { return &c.DrainTimeout }),
 	part("limit", func(c *evenkeel.Config) *evenkeel.LimitConfig { return &c.Limit }, limitFields),
+	switched("reports", func(c *evenkeel.Config) **evenkeel.ReportsConfig { return &c.Reports }, reportsFields),
 	{
 		name: "strict",
 		read: func(d *decoder, at string, raw json.RawMessage, _ *evenkeel.Config) {

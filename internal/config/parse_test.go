@@ -38,6 +38,12 @@ func TestParseReadsBothFormsOfAPolicy(t *testing.T) {
 	}
 }
 
+// allPolicies and allFields are what error texts list.
+var (
+	allPolicies = strings.Join(names(policies()), ", ")
+	allFields   = strings.Join(fieldNames(configFields), ", ")
+)
+
 func TestParseOfNothingIsTheDefault(t *testing.T) {
 	for _, text := range []string{"", " \n", "null", "{}", `{"policy": null}`, `{"strict": true}`, `{"strict": null}`} {
 		c, report, err := Parse([]byte(text))
@@ -64,10 +70,10 @@ func TestParseReportsUnknownFieldsAtEveryLevel(t *testing.T) {
 		t.Errorf("strict: Parse = %#v, %q, %v, want an error and the same report", c, report.Unknown, err)
 	}
 	for _, problem := range []string{
-		"config: Policy is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, health, slow_start, drain_timeout, limit, strict (nearest: policy)",
+		"config: Policy is not a known field, want one of " + allFields + " (nearest: policy)",
 		`config: policy.p2c."a.b" is not a known field, want one of signal, choices (nearest: signal)`,
 		"config: policy.p2c.singal is not a known field, want one of signal, choices (nearest: signal)",
-		"config: zeta is not a known field, want one of policy, keys, requestHashHeader, subset, outlier, health, slow_start, drain_timeout, limit, strict (nearest: ",
+		"config: zeta is not a known field, want one of " + allFields + " (nearest: ",
 	} {
 		if !strings.Contains(err.Error(), problem) {
 			t.Errorf("strict: the error lacks %q:\n%v", problem, err)
@@ -79,10 +85,10 @@ func TestParseRefusesWrongValuesEvenWhenNotStrict(t *testing.T) {
 	for text, want := range map[string]string{
 		`[]`:                                   "config: the config is [], want an object",
 		`"random"`:                             `config: the config is "random", want an object`,
-		`{"policy": 1}`:                        "config: policy is 1, want one of adaptive, round_robin, random, weighted_round_robin, weighted_random, smooth_weighted_round_robin, edf, weighted_least_request, p2c, least, maglev, ring_hash, rendezvous",
-		`{"policy": "rond_robin"}`:             `config: policy is "rond_robin", want one of adaptive, round_robin, random, weighted_round_robin, weighted_random, smooth_weighted_round_robin, edf, weighted_least_request, p2c, least, maglev, ring_hash, rendezvous (nearest: round_robin)`,
-		`{"policy": {"Random": {}}}`:           `config: policy is "Random", want one of adaptive, round_robin, random, weighted_round_robin, weighted_random, smooth_weighted_round_robin, edf, weighted_least_request, p2c, least, maglev, ring_hash, rendezvous (nearest: random)`,
-		`{"policy": {}}`:                       "config: policy is {}, want one policy, one of adaptive, round_robin, random, weighted_round_robin, weighted_random, smooth_weighted_round_robin, edf, weighted_least_request, p2c, least, maglev, ring_hash, rendezvous",
+		`{"policy": 1}`:                        "config: policy is 1, want one of " + allPolicies,
+		`{"policy": "rond_robin"}`:             `config: policy is "rond_robin", want one of ` + allPolicies + ` (nearest: round_robin)`,
+		`{"policy": {"Random": {}}}`:           `config: policy is "Random", want one of ` + allPolicies + ` (nearest: random)`,
+		`{"policy": {}}`:                       "config: policy is {}, want one policy, one of " + allPolicies,
 		`{"policy": {"p2c": {}, "random":{}}}`: `config: policy is {"p2c": {}, "random":{}}, want one policy`,
 		`{"policy": {"p2c": []}}`:              "config: policy.p2c is [], want an object",
 		`{"policy": {"p2c": {"signal": 1}}}`:   "config: policy.p2c.signal is 1, want one of in_flight, latency, peak_hold, log_mean, least_time, peak_ewma",

@@ -25,6 +25,8 @@ func policies() []form[evenkeel.Policy] {
 			integer("choices", func(p *picker.P2C) *int { return &p.Choices })),
 		formOf[evenkeel.Policy]("least",
 			signalField(func(p *picker.Least) *picker.Signal { return &p.Signal })),
+		// By the name that goes with weights from reports; it is written as weighted_round_robin.
+		formOf[evenkeel.Policy, picker.WeightedRoundRobin]("weighted"),
 		hashForm("maglev", picker.Maglev),
 		hashForm("ring_hash", picker.Ring),
 		hashForm("rendezvous", picker.Rendezvous),

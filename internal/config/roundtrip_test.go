@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/orca"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 	"github.com/evenkeel/evenkeel/subset"
@@ -87,6 +88,9 @@ func nonZero(t *testing.T, typ reflect.Type) []reflect.Value {
 	if typ == reflect.TypeFor[outlier.Percent]() {
 		// An explicit 0 is not the zero value; as one may be out of the field's bounds, more.
 		return []reflect.Value{reflect.ValueOf(outlier.PercentOf(0)), reflect.ValueOf(outlier.PercentOf(12.5)), reflect.ValueOf(outlier.PercentOf(80))}
+	}
+	if typ == reflect.TypeFor[orca.WeightConfig]() {
+		return weightConfigs()
 	}
 	switch typ.Kind() {
 	case reflect.Struct:

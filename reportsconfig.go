@@ -1,0 +1,136 @@
+package evenkeel
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/evenkeel/evenkeel/orca"
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// WeightSource says where the weights of endpoints come from.
+type WeightSource uint8
+
+const (
+	// ListedWeights are those of the list.
+	ListedWeights WeightSource = iota
+	// ReportedWeights are the capacities that load reports show: see [orca.Weights].
+	ReportedWeights
+	// FeedbackWeights are moved, by the utilization that endpoints report, until it is the same
+	// for all: see [orca.Feedback].
+	FeedbackWeights
+
+	weightSources = iota
+)
+
+var weightSourceNames = [weightSources]string{"listed", "reported", "feedback"}
+
+// String returns the source's name.
+func (s WeightSource) String() string {
+	if int(s) < weightSources {
+		return weightSourceNames[s]
+	}
+	return "invalid"
+}
+
+// ReportFormat is what HTTP requests ask endpoints for.
+type ReportFormat uint8
+
+const (
+	// AskNothing asks for nothing: endpoints that always report do so.
+	AskNothing ReportFormat = iota
+	// AskText asks for the form TEXT.
+	AskText
+	// AskJSON asks for the form JSON.
+	AskJSON
+
+	reportFormats = iota
+)
+
+var reportFormatNames = [reportFormats]string{"", "TEXT", "JSON"}
+
+// String returns the value of the request's header, "" for AskNothing.
+func (f ReportFormat) String() string {
+	if int(f) < reportFormats {
+		return reportFormatNames[f]
+	}
+	return "invalid"
+}
+
+// Bounds of ReportsConfig.OutOfBand.
+const (
+	minOutOfBand = 100 * time.Millisecond
+	maxOutOfBand = time.Hour
+)
+
+// ReportsConfig says what is made of the load reports (ORCA) of endpoints: see package orca. The
+// zero ReportsConfig reads them where the policy goes by them and leaves weights as listed.
+type ReportsConfig struct {
+	// Weights says where weights come from, for all policies that use them. With ReportedWeights or
+	// FeedbackWeights those of the list do not count, but that 0 still means drained; endpoints
+	// about which nothing is known have the median weight, and while nothing is known of two, all
+	// are equal (gRFC A58). Policies that hash would move keys with each report: they refuse it.
+	Weights WeightSource
+	// Weight says how reports become ReportedWeights, and which of their numbers is the utilization
+	// that FeedbackWeights go by.
+	Weight orca.WeightConfig
+	// Feedback says how FeedbackWeights move.
+	Feedback orca.FeedbackConfig
+	// OutOfBand makes the gRPC policy ask each endpoint for a stream of reports at this interval,
+	// beside those on responses. 0 means none; otherwise 100 ms to 1 h. gRPC only: HTTP has no such
+	// stream; a Pool takes what its owner gets in any way ([Pool.Report]).
+	OutOfBand time.Duration
+	// Ask makes HTTP requests ask for reports, which some servers send only then, by the header
+	// endpoint-load-metrics-format. HTTP only.
+	Ask ReportFormat
+}
+
+// Validate reports every problem of the configuration, joined; nil if there is none.
+func (c ReportsConfig) Validate() error {
+	var problems []error
+	if c.Weights >= weightSources {
+		problems = append(problems, fmt.Errorf("evenkeel: ReportsConfig.Weights is %d, want at most %d", c.Weights, weightSources-1))
+	}
+	problems = append(problems, c.Weight.Validate(), c.Feedback.Validate())
+	if c.OutOfBand != 0 && (c.OutOfBand < minOutOfBand || c.OutOfBand > maxOutOfBand) {
+		problems = append(problems, fmt.Errorf("evenkeel: ReportsConfig.OutOfBand is %v, want 0, or %v to %v", c.OutOfBand, minOutOfBand, maxOutOfBand))
+	}
+	if c.Ask >= reportFormats {
+		problems = append(problems, fmt.Errorf("evenkeel: ReportsConfig.Ask is %d, want at most %d", c.Ask, reportFormats-1))
+	}
+	return errors.Join(problems...)
+}
+
+// owned returns a copy that shares nothing with c, nil for nil.
+func (c *ReportsConfig) owned() *ReportsConfig {
+	if c == nil {
+		return nil
+	}
+	own := *c
+	own.Weight.Utilization = slices.Clone(c.Weight.Utilization)
+	return &own
+}
+
+func sameReports(a, b *ReportsConfig) bool { return reflect.DeepEqual(a, b) }
+
+// UsesReports reports whether anything is made of load reports, so that it is worth looking for them.
+func (c Config) UsesReports() bool { return c.weightSource() != ListedWeights }
+
+// checkReports refuses weights that move under a policy which would move keys with them.
+func (c Config) checkReports() error {
+	if _, hashes := c.Policy.(picker.Hash); hashes && c.Reports.Weights != ListedWeights {
+		return fmt.Errorf("evenkeel: ReportsConfig.Weights is %v, want %v: %T would move keys with each report", c.Reports.Weights, ListedWeights, c.Policy)
+	}
+	return nil
+}
+
+// weightSource is where weights come from.
+func (c Config) weightSource() WeightSource {
+	if c.Reports == nil {
+		return ListedWeights
+	}
+	return c.Reports.Weights
+}
