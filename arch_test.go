@@ -38,8 +38,9 @@ var importArrows = map[string][]string{
 	"internal/config": {".", "picker", "ewma", "subset", "outlier", "orca"},
 
 	// Adapters differ in transport only and never import each other.
-	"grpcbalancer": {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
-	"httpclient":   {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/probe"},
+	"grpcbalancer":            {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
+	"httpclient":              {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/probe"},
+	"httpclient/grpcresolver": {"httpclient", "."},
 
 	"internal/sim": {".", "picker", "ewma", "outlier"},
 

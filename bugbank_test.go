@@ -47,12 +47,10 @@ func TestBug40APoolThatWasAllOutServesAgainByItself(t *testing.T) {
 			t.Errorf("%s: served again after %v, all back after %v, want %v", name, served.Sub(end), back.Sub(end), within)
 		}
 		switch {
-		case name == "panic" && last != nil:
-			t.Errorf("in a panic: %v", last)
+		case name != "fail fast" && last != nil: // without a panic one that is ejected is better than nobody
+			t.Errorf("%s: %v", name, last)
 		case name == "fail fast" && (!errors.Is(last, evenkeel.ErrPanic) || !strings.Contains(last.Error(), "too few endpoints")):
 			t.Errorf("failing fast: %v", last)
-		case name == "no panic" && (!errors.Is(last, evenkeel.ErrNoneReady) || errors.Is(last, evenkeel.ErrPanic)):
-			t.Errorf("without a panic: %v", last)
 		}
 	}
 }

@@ -104,8 +104,9 @@ type Config struct {
 // there is distress: more than a twentieth of the requests of a window, three at least, time
 // out or use most of their time. Then it begins at what is in flight, follows what is answered
 // in time, and goes when it has not mattered for ten seconds. Requests of kind Stream are not
-// counted. A request beyond it goes to an endpoint that is ejected, if there is one, and
-// is refused with [ErrOverloaded] otherwise. Deadlines are known by [Pick.SetDeadline], and
+// counted. A request beyond it goes to an endpoint that is ejected and has none in flight, if there is one, and
+// is refused with [ErrOverloaded] otherwise. While there is a limit, endpoints that come back do so at once, without
+// a ramp. Deadlines are known by [Pick.SetDeadline], and
 // timeouts by [Result]. It needs [Pool.Sweep].
 type LimitConfig struct {
 	// Disabled switches it off.

@@ -49,6 +49,9 @@ func (p *Pool[T]) apply(changes []outlier.Change, now int64) {
 		if c.To == outlier.Ejected {
 			p.members.Record(c.Index).RaiseEpoch()
 		}
+		if c.From == outlier.Ejected {
+			p.members.Record(c.Index).EndEjection()
+		}
 		p.ramping = p.ramping || c.To == outlier.Ramping || c.From == outlier.Ramping || c.From == outlier.Ejected
 	}
 	if len(changes) > 0 {

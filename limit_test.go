@@ -87,9 +87,9 @@ func TestLimitAppearsInDistressAndRefuses(t *testing.T) {
 	}
 }
 
-// What the limit holds back tries an ejected endpoint, beyond the limit.
-func TestRequestsBeyondTheLimitOverflowToEjectedEndpoints(t *testing.T) {
-	p, open, now := distressed(t, evenkeel.Config{Outlier: &outlier.Config{}}, 10, 20)
+// ejectThird fails the requests of endpoint e3 until it is ejected, and returns what is in flight then.
+func ejectThird(t *testing.T, p *evenkeel.Pool[int], open []evenkeel.Pick[int], now time.Time) []evenkeel.Pick[int] {
+	t.Helper()
 	for i := range open {
 		if open[i].Handle() == 3 {
 			open[i].DoneAt(now, evenkeel.Result{Outcome: evenkeel.Failure})
@@ -106,35 +106,125 @@ func TestRequestsBeyondTheLimitOverflowToEjectedEndpoints(t *testing.T) {
 		}
 		open = append(open, k)
 	}
-	over := 0
+	return open
+}
+
+// What the limit holds back tries an ejected endpoint, beyond the limit and one at a time: of a queue that
+// is too long clients would give up, and the endpoint would not.
+func TestRequestsBeyondTheLimitOverflowToEjectedEndpoints(t *testing.T) {
+	p, open, now := distressed(t, evenkeel.Config{Outlier: &outlier.Config{}}, 10, 20)
+	open = ejectThird(t, p, open, now)
+	var over evenkeel.Pick[int]
+	refused := 0
 	for range 60 {
-		k, err := p.PickAt(now, evenkeel.Request{})
-		if err != nil {
-			t.Fatalf("with an ejected endpoint to go to: %v", err)
-		}
-		if k.Handle() == 3 {
-			over++
-		}
-		open = append(open, k)
-	}
-	s := p.StatsAt(now)
-	if over < 30 || s.Overflowed != int64(over) {
-		t.Errorf("%d of 60 went to the ejected one, %d are said to", over, s.Overflowed)
-	}
-	avoid := evenkeel.Request{}
-	for i := range open {
-		if open[i].Handle() == 3 {
-			avoid.Avoid = []*evenkeel.Record{open[i].Record()}
+		switch k, err := p.PickAt(now, evenkeel.Request{}); {
+		case errors.Is(err, evenkeel.ErrOverloaded):
+			refused++
+		case err != nil:
+			t.Fatal(err)
+		case k.Handle() == 3:
+			over = k
+		default:
+			open = append(open, k)
 		}
 	}
-	if _, err := p.PickAt(now, avoid); !errors.Is(err, evenkeel.ErrOverloaded) {
-		t.Errorf("one that has been there: %v", err)
+	if s := p.StatsAt(now); over.Record() == nil || refused < 30 || s.Overflowed != 1 || statsByID(s)["e3"].InFlight != 1 {
+		t.Fatalf("%d of 60 were refused, and %d overflowed: %+v", refused, s.Overflowed, statsByID(s)["e3"])
 	}
-	for i := range open {
-		open[i].DoneAt(now, evenkeel.Result{Outcome: evenkeel.Success})
+	avoid := evenkeel.Request{Avoid: []*evenkeel.Record{over.Record()}}
+	for i := range 3 {
+		over.DoneAt(now, evenkeel.Result{Outcome: evenkeel.Success})
+		if _, err := p.PickAt(now, avoid); !errors.Is(err, evenkeel.ErrOverloaded) {
+			t.Errorf("one that has been there: %v", err)
+		}
+		var err error
+		if over, err = p.PickAt(now, evenkeel.Request{}); i < 2 && (err != nil || over.Handle() != 3) {
+			t.Fatalf("after a good answer: %v", err)
+		}
 	}
 	if s := p.StatsAt(now); s.Overflowed != 0 || !statsByID(s)["e3"].Available {
-		t.Errorf("after %d good answers: %+v", over, statsByID(s)["e3"])
+		t.Errorf("after three good answers: %+v", statsByID(s)["e3"])
+	}
+}
+
+// Streams that an ejected endpoint still has do not keep it from being tried.
+func TestStreamsDoNotKeepOthersFromOverflowing(t *testing.T) {
+	p, open, now := distressed(t, evenkeel.Config{Outlier: &outlier.Config{}}, 10, 20)
+	for {
+		k, err := p.PickAt(now, evenkeel.Request{Kind: picker.Stream})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.Handle() == 3 {
+			break
+		}
+	}
+	ejectThird(t, p, open, now)
+	for range 60 {
+		if k, err := p.PickAt(now, evenkeel.Request{}); err == nil && k.Handle() == 3 {
+			return
+		}
+	}
+	t.Error("nothing went to the ejected one")
+}
+
+// Without panic all may be ejected. Then one of them is better than nobody; Envoy has it otherwise.
+func TestWhereAllAreEjectedOneOfThemIsTried(t *testing.T) {
+	for mode, want := range map[outlier.Mode]error{outlier.Soft: nil, outlier.Envoy: evenkeel.ErrNoneReady} {
+		never := outlier.Panic{Threshold: outlier.PercentOf(0)}
+		c := rotating
+		c.Outlier = &outlier.Config{Mode: mode, MaxEjectionPercent: outlier.PercentOf(100), Panic: never}
+		send := newTraffic(t, c, 4)
+		send.bad = map[int]bool{0: true, 1: true, 2: true, 3: true}
+		for i := 0; send.pool.StatsAt(send.now).Ejected < 4 && i < 100; i++ {
+			send.send(time.Millisecond, time.Millisecond)
+		}
+		k, err := send.pool.PickAt(send.now, evenkeel.Request{})
+		if !errors.Is(err, want) {
+			t.Fatalf("%v: %v, want %v", mode, err, want)
+		}
+		if want != nil {
+			continue
+		}
+		for range 3 {
+			one, err := send.pool.PickAt(send.now, evenkeel.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer one.DoneAt(send.now, evenkeel.Result{})
+		}
+		if _, err := send.pool.PickAt(send.now, evenkeel.Request{}); !errors.Is(err, evenkeel.ErrNoneReady) {
+			t.Errorf("a second one of an endpoint: %v", err)
+		}
+		k.DoneAt(send.now, evenkeel.Result{Outcome: evenkeel.Success})
+	}
+}
+
+// While requests are refused nobody who is back takes less than a full share.
+func TestNobodyRampsWhileThereIsALimit(t *testing.T) {
+	for _, limited := range []bool{true, false} {
+		p, open, now := distressed(t, evenkeel.Config{Policy: picker.RoundRobin{}, Outlier: &outlier.Config{}, Limit: evenkeel.LimitConfig{Disabled: !limited}}, 10, 20)
+		for i := range open {
+			open[i].DoneAt(now, evenkeel.Result{Outcome: evenkeel.Success})
+		}
+		p.SetStates([]evenkeel.StateChange{{ID: "e3", State: evenkeel.Failing, Source: evenkeel.Checks}})
+		p.SetStates([]evenkeel.StateChange{{ID: "e3", State: evenkeel.Ready, Source: evenkeel.Checks}})
+		s := p.StatsAt(now)
+		if got := statsByID(s)["e3"].Ejection.State; got != outlier.Ramping || (s.Limit > 0) != limited {
+			t.Fatalf("%v, and the limit is %d", got, s.Limit)
+		}
+		sent := 0
+		for range 1000 {
+			if k, err := p.PickAt(now, evenkeel.Request{}); err == nil {
+				if k.Handle() == 3 {
+					sent++
+				}
+				k.DoneAt(now, evenkeel.Result{Outcome: evenkeel.Success})
+			}
+		}
+		if (sent > 80) != limited {
+			t.Errorf("limited: %v, and one of ten that is back got %d of 1,000", limited, sent)
+		}
 	}
 }
 

@@ -5,28 +5,61 @@ import (
 	"slices"
 
 	"github.com/evenkeel/evenkeel/internal/limit"
+	"github.com/evenkeel/evenkeel/outlier"
+	"github.com/evenkeel/evenkeel/picker"
 )
 
-// overflow is for a request beyond the limit: an ejected endpoint takes it, whose own limit that is not,
-// or nobody does. In a panic ejected endpoints are as good as the others, and as limited.
+// overflow is for a request beyond the limit: an ejected endpoint takes it, whose own limit that is not, or one
+// that has just come back, or nobody does. In a panic ejected endpoints are as good as the others, and as
+// limited.
 func (k *Pick[T]) overflow(v *view[T], r Request, now int64) error {
-	p, n := k.pool, len(v.ejected)
+	if err := k.pool.limiter.Err(); !k.beyond(v, r, now) {
+		return k.none(err)
+	}
+	return nil
+}
+
+// beyond makes k a request to a spare endpoint, and reports whether there is one for it.
+func (k *Pick[T]) beyond(v *view[T], r Request, now int64) bool {
+	p, n := k.pool, len(v.spare)
 	if n == 0 || v.panicking {
-		return k.none(p.limiter.Err())
+		return false
+	}
+	if k.flags&pickTimed == 0 { // the limit is there, and not yet in the view
+		now = p.now()
 	}
 	from := int(p.uint64() % uint64(n))
 	for at := range n {
-		i := v.ejected[(from+at)%n]
-		if rec := v.snapshot.Record(int(i)); slices.Contains(r.Avoid, rec) || v.caps != nil && !k.fits(v, int(i)) {
+		i := v.spare[(from+at)%n]
+		if rec := v.snapshot.Record(int(i)); !takesMore(rec, now) || slices.Contains(r.Avoid, rec) || v.caps != nil && !k.fits(v, int(i)) {
 			continue
 		}
 		p.limiter.AcquireBeyond()
 		h := v.hosts[i]
 		*k = Pick[T]{pick: v.snapshot.Begin(int(i), r, now), handle: v.handles[i], pool: p,
 			host: h, token: h.Token(), cap: k.cap, flags: pickTimed | pickBeyond}
-		return nil
+		return true
 	}
-	return k.none(p.limiter.Err())
+	return false
+}
+
+// takesMore reports whether a spare endpoint is for a request beyond the limit: if it is idle, streams aside, and
+// does not ask to be left alone. One at a time: to one that fails at once that is a thousand a second, while
+// one whose queue is too long would have it grow for ever, as those that gave up still wait in it.
+func takesMore(rec *picker.Record, now int64) bool {
+	return rec.InFlight() <= rec.Streams() && rec.AvoidFor(now) == 0
+}
+
+// setSpare notes who may be overflowed to: who is ejected, and who is on a ramp since. mu is held.
+func (p *Pool[T]) setSpare(v *view[T]) {
+	d := p.detector
+	v.ejected = d.Ejected(nil)
+	v.spare = v.ejected[:len(v.ejected):len(v.ejected)]
+	for _, i := range p.available {
+		if p.hosts[i].State(d.Now()) == outlier.Ramping {
+			v.spare = append(v.spare, i)
+		}
+	}
 }
 
 func (p *Pool[T]) uint64() uint64 {

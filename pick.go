@@ -90,11 +90,11 @@ func (k *Pick[T]) begin(r Request, v *view[T], now int64) error {
 	}
 	i, err := v.snapshot.Choose(r, now)
 	if err != nil {
-		return k.nobody(v, err)
+		return k.nobody(v, r, now, err)
 	}
 	if v.caps != nil {
 		if i, err = k.within(v, r, now, i); err != nil {
-			return k.nobody(v, err)
+			return k.nobody(v, r, now, err)
 		}
 	}
 	k.handle = v.handles[i]
@@ -125,10 +125,14 @@ func (k *Pick[T]) probe(v *view[T], r Request, now int64) bool {
 	return true
 }
 
-// nobody ends a pick that found nobody.
-func (k *Pick[T]) nobody(v *view[T], err error) error {
+// nobody ends a pick that found nobody. Where all are ejected, and not in a panic that would use them all, one
+// of them is better than none: it finds out sooner than probes who is well again.
+func (k *Pick[T]) nobody(v *view[T], r Request, now int64, err error) error {
 	if k.flags&pickHeld != 0 {
 		k.pool.limiter.Release()
+		if v.soft && err == ErrNoneReady && k.beyond(v, r, now) {
+			return nil
+		}
 	}
 	if v.panicking && v.failFast && err == ErrNoneReady {
 		err = ErrPanic

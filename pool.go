@@ -120,13 +120,15 @@ type view[T any] struct {
 	snapshot   *picker.Snapshot
 	handles    []T
 	hosts      []*outlier.Host // nil: results are nobody's concern
-	ejected    []int32         // who may be probed, and overflowed to unless in a panic
+	ejected    []int32         // who may be probed
+	spare      []int32         // who may be overflowed to unless in a panic: they, and who is back since
 	generation uint64
 	closed     bool
 	probes     bool // some request may have to find out about an ejected endpoint
 	panicking  bool
 	failFast   bool           // in a panic
 	limited    bool           // there is a limit
+	soft       bool           // requests find out whether ejected endpoints are well
 	caps       []*endpointCap // nil: no endpoint is bounded
 	most       int64          // what each may have in flight
 	full       error          // that all have as many
@@ -236,9 +238,10 @@ func (p *Pool[T]) publish() {
 		panicking:  d.Panicking(),
 		failFast:   d.Config().Panic.FailFast,
 		limited:    limited,
+		soft:       d.Config().Mode == outlier.Soft,
 	}
 	if p.hosts != nil {
-		v.ejected = d.Ejected(nil)
+		p.setSpare(v)
 	}
 	v.probes = len(v.ejected) > 0 && (!v.panicking || v.failFast) // else ejected endpoints get their part anyway
 	p.bound(v)

@@ -71,14 +71,21 @@ func (p *Pool[T]) startSlowly(now int64) {
 	}
 }
 
-// share gives endpoints that are on their way back their present share of the choices. mu is held.
+// share gives endpoints that are on their way back their present share of the choices. While there is a limit,
+// and no slow start is asked for, that is all of it: the others have no room for what these do not take. mu is held.
 func (p *Pool[T]) share(now int64) {
 	if !p.ramping {
 		return
 	}
 	p.ramping = false
+	_, limited := p.limiter.Limit()
+	full := limited && p.config.SlowStart == nil
 	for i := range p.members.Len() {
-		p.members.Record(i).SetShare(p.detector.RampFactor(i, now))
+		f := p.detector.RampFactor(i, now)
+		if full {
+			f = 1
+		}
+		p.members.Record(i).SetShare(f)
 		p.ramping = p.ramping || p.detector.Ramps(i, now)
 	}
 }

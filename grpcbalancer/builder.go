@@ -2,6 +2,7 @@ package grpcbalancer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -57,7 +58,7 @@ func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) 
 	if err != nil {
 		return nil, fmt.Errorf("grpcbalancer: %w", err)
 	}
-	if err := checkKeys(given.Keys); err != nil {
+	if err := errors.Join(checkKeys(given.Keys), checkHealth(given.Health)); err != nil {
 		return nil, err
 	}
 	c := override(b.base, given)
@@ -79,6 +80,15 @@ func override(base, given evenkeel.Config) evenkeel.Config {
 	}
 	if given.Outlier != nil {
 		base.Outlier = given.Outlier
+	}
+	if given.Health != nil {
+		base.Health = given.Health
+	}
+	if given.SlowStart != nil {
+		base.SlowStart = given.SlowStart
+	}
+	if given.DrainTimeout != 0 {
+		base.DrainTimeout = given.DrainTimeout
 	}
 	if given.Limit != (evenkeel.LimitConfig{}) {
 		base.Limit = given.Limit

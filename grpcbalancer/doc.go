@@ -154,6 +154,27 @@
 //	"floor": 2                    the limit never falls below it
 //	"ceiling": 0                  nor rises above this, once there is one; 0 for none
 //
+// "health" has the endpoints checked; {} is a TCP connection each five seconds. See Health below.
+//
+//	{"health": {"protocol": "grpc", "service": "orders.v1.Orders"}}
+//
+//	"protocol": "tcp"             or "http", "https", "grpc"
+//	"service": ""                 grpc: what is asked for; "" is the server as a whole
+//	"port": 0                     the others: 0 is the endpoint's own
+//	"path": "/"                   http and https, as in the next four
+//	"host": ""                    default the channel's authority
+//	"headers": []                 objects with "name" and "value"
+//	"expect": [{"from": 200}]     statuses, ranges with "to"
+//	"skip_verify": false          https alone: any certificate will do
+//	"timeout": "1s"               of a check; grpc: for the first word on a connection
+//	"use_unchecked": false        a new endpoint, or connection, is used before it was checked
+//	"interval": "5s"              all but grpc, as the rest
+//	"jitter": 0.1
+//	"rise": 2
+//	"fall": 3
+//	"unexpected_at_once": false   one answer of another status takes the endpoint out
+//	"no_traffic": "60s"           the interval while no calls are made
+//
 // Unknown fields are ignored, as gRPC asks; "strict": true refuses them. Wrong values are
 // always refused: in a default service config grpc.NewClient fails then, and of those
 // that come later gRPC keeps the last good one.
@@ -161,11 +182,39 @@
 // Policies and signals that are written in Go have no place in JSON: [Register] gives them
 // a policy name of their own.
 //
+// # Health
+//
+// An endpoint that fails its checks gets no calls and keeps its connection; the channel stays READY. When so many
+// fail that the verdicts are not believed (package outlier's Panic), calls go to all that are connected.
+//
+// Choose "grpc" where servers have grpc.health.v1.Health. Each endpoint is asked once, by Watch, on the very
+// connection that calls use, and says so itself when it changes: nothing is sent meanwhile, no second port or certificate is
+// needed, and what is checked is what is used. On a new connection it waits for the endpoint's first word, "timeout" at
+// most, while others serve. Anything but SERVING is a no. A server that does not have the service is used,
+// and a stream that breaks off is begun again after a second, after two, and so on up to thirty. The stream takes one of the
+// connection's concurrent streams, and lasts as long as that does.
+//
+// gRPC's own healthCheckConfig does the same outside of this policy, takes the connection out of READY, and knows no
+// panic: when all fail, so do all calls. With both, the worse one counts.
+//
+// Choose "http" or "https" where readiness is served beside gRPC, commonly on another "port", and "tcp" where nothing is, to
+// notice machines that are gone: that is little more than the connection itself tells. These checks
+// have connections of their own, made by the channel's dialer where it has one
+// ([google.golang.org/grpc.WithContextDialer]); those of https trust the system's roots. Of an endpoint with several
+// addresses the first is checked, whichever of them is in use. An address that has no port is not checked over another "port",
+// nor without such a dialer: its endpoint is used as if there were no checks.
+//
+// An endpoint that leaves the list, or this channel's subset, gets no new calls; those on its connection go on, and gRPC
+// closes that when the last of them has ended. There is no way to cut them off at a limit: "drain_timeout" does nothing here,
+// and a stream that never ends keeps its connection. Give streams an end of their own, or let servers limit the
+// age of connections with a grace period.
+//
 // # Cost
 //
 // A pick and its end take no lock and allocate once, beside what the policy of the config
 // does. A key in a header costs a copy of the call's metadata, made by gRPC: two allocations
 // or more, and one for each name. One in the context, or the path, costs none. A change of
 // one connection costs O(1), and is published at once when calls may be waiting for it,
-// within a few milliseconds otherwise. A policy at rest has two timers and no goroutine.
+// within a few milliseconds otherwise. A policy at rest has two timers and no goroutine; with checks it has one, and with
+// those of "grpc" two more for each connection, which wait.
 package grpcbalancer

@@ -66,6 +66,7 @@ func TestEveryPolicySignalAndParameterIsDocumented(t *testing.T) {
 		`{"strict": true, "policy": {"rendezvous": {"?": 1}}}`,
 		`{"strict": true, "policy": {"p2c": {"signal": {"peak_ewma": {"?": 1}}}}}`,
 		`{"strict": true, "subset": {"?": 1}}`,
+		`{"strict": true, "health": {"?": 1}}`,
 	} {
 		for _, parameter := range known(t, where, "want ") {
 			if !strings.Contains(text, `"`+parameter+`":`) {

@@ -1,6 +1,7 @@
 package grpcbalancer
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
@@ -28,16 +29,25 @@ type endpoint struct {
 
 	// Guarded by policy.mu.
 	dirty bool // in policy.dirty
+	held  bool // not to be picked yet, though READY: see hold
 }
 
 // seat is one stay of an endpoint among those that are selected, with the child of that
-// time, whose ClientConn it is: all but UpdateState goes on to the policy's own.
+// time, whose ClientConn it is: all but UpdateState and NewSubConn goes on to the policy's own.
 type seat struct {
 	balancer.ClientConn
 
 	endpoint *endpoint
 	child    balancer.Balancer // guarded by policy.calls; nil until it is first told something
 	left     bool              // guarded by policy.mu; over: nothing the child says counts
+
+	links sync.Mutex
+
+	// Guarded by links.
+	ready     *conn // the endpoint's connection, nil if none is READY
+	followers []follower
+	lost      []func() // what ends each of them, while there is a connection
+	over      bool     // the seat is left: nobody follows anything
 }
 
 // A child is connecting until it says something.

@@ -1,9 +1,15 @@
 package grpcbalancer
 
 import (
+	"context"
+	"time"
+
+	v3orcapb "github.com/cncf/xds/go/xds/data/orca/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/experimental/balancer/weight"
+	"google.golang.org/grpc/orca"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
@@ -49,4 +55,72 @@ func weightOf(endpoint resolver.Endpoint) evenkeel.Weight {
 		return evenkeel.WeightOf(float64(w))
 	}
 	return evenkeel.Weight{}
+}
+
+// streamer is a producer of gRPC's, whose calls go to one connection: it runs a function there,
+// once. Its address tells it apart from others on that connection.
+type streamer struct {
+	run   func(context.Context, grpc.ClientConnInterface)
+	began bool // written by Build, read by who made it
+}
+
+// Build implements balancer.ProducerBuilder. What it returns is called when the connection's state
+// changes, or by onConnection's caller, and waits, as gRPC wants it.
+func (s *streamer) Build(connection any) (balancer.Producer, func()) {
+	cc, ok := connection.(grpc.ClientConnInterface)
+	if !ok {
+		return s, func() {}
+	}
+	s.began = true
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.run(ctx, cc)
+	}()
+	return s, func() {
+		cancel()
+		<-done
+	}
+}
+
+// onConnection runs f in a goroutine of its own, with a connection that is READY for its calls. Its
+// context ends when the connection is lost, or with end, which is to be called all the same; both wait
+// for f to return. ok is false if the connection is one of a parent's that offers nothing like that.
+func onConnection(sc balancer.SubConn, f func(context.Context, grpc.ClientConnInterface)) (end func(), ok bool) {
+	s := &streamer{run: f}
+	ok = offers(func() { _, end = sc.GetOrBuildProducer(s) })
+	return end, ok && s.began
+}
+
+// offers reports whether ask, which asks a connection for something, comes back from that. A wrapper
+// that implements a part of balancer.SubConn embeds it to be allowed to, and may have nothing there.
+func offers(ask func()) (ok bool) {
+	defer func() {
+		if !ok {
+			_ = recover()
+		}
+	}()
+	ask()
+	return true
+}
+
+// reportListener is told of the reports of one connection, one at a time. Its address tells it
+// apart from others.
+type reportListener struct {
+	take func(*v3orcapb.OrcaLoadReport)
+}
+
+// OnLoadReport implements orca.OOBListener.
+func (l *reportListener) OnLoadReport(m *v3orcapb.OrcaLoadReport) { l.take(m) }
+
+// reportsOf asks who is at the other end of a connection that is READY for load reports, every
+// interval or as often as it is willing to send them, and hands them to take until end is called, or the
+// connection is lost. take must not call end. A server without such a service is asked once. ok is as in
+// onConnection.
+func reportsOf(sc balancer.SubConn, every time.Duration, take func(*v3orcapb.OrcaLoadReport)) (end func(), ok bool) {
+	ok = offers(func() {
+		end = orca.RegisterOOBListener(sc, &reportListener{take}, orca.OOBListenerOptions{ReportInterval: every})
+	})
+	return end, ok
 }

@@ -3,6 +3,7 @@ package grpcbalancer
 import (
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/experimental/stats"
@@ -23,6 +24,8 @@ type fakeChannel struct {
 	dial func(addr string) error
 	// manual leaves connections that were asked for in CONNECTING.
 	manual bool
+	// calls is what a connection's own calls meet; nil: it offers none.
+	calls func(addr string) grpc.ClientConnInterface
 
 	mu        sync.Mutex
 	events    []func()
@@ -142,6 +145,32 @@ type fakeConn struct {
 	health func(balancer.SubConnState)
 	shut   bool
 	asked  int // calls of Connect
+
+	producing sync.Mutex
+	producers []func() // what ends them; guarded by producing
+}
+
+// GetOrBuildProducer is that of a wrapper which has none, unless the channel has calls: the nil in it is called.
+func (s *fakeConn) GetOrBuildProducer(b balancer.ProducerBuilder) (balancer.Producer, func()) {
+	if s.channel.calls == nil {
+		return s.SubConn.GetOrBuildProducer(b)
+	}
+	s.producing.Lock()
+	defer s.producing.Unlock()
+	p, end := b.Build(s.channel.calls(s.addr))
+	end = sync.OnceFunc(end)
+	s.producers = append(s.producers, end)
+	return p, end
+}
+
+// endProducers ends them with the lock held, like the channel.
+func (s *fakeConn) endProducers() {
+	s.producing.Lock()
+	defer s.producing.Unlock()
+	for _, end := range s.producers {
+		end()
+	}
+	s.producers = nil
 }
 
 func (s *fakeConn) Connect() {
@@ -169,6 +198,7 @@ func (s *fakeConn) Connect() {
 // becomes queues a change of state, as the channel does for a change of a connection.
 func (s *fakeConn) becomes(state connectivity.State, err error) {
 	s.channel.later(func() {
+		s.endProducers()
 		s.channel.mu.Lock()
 		shut := s.shut
 		s.health = nil
@@ -199,6 +229,7 @@ func (s *fakeConn) healthBecomes(state connectivity.State, err error) {
 }
 
 func (s *fakeConn) Shutdown() {
+	s.endProducers()
 	s.channel.mu.Lock()
 	defer s.channel.mu.Unlock()
 	if !s.shut {

@@ -15,7 +15,7 @@ import (
 func TestOneFileTouchesGRPCsExperimentalPackages(t *testing.T) {
 	steady := []string{
 		"google.golang.org/grpc", "google.golang.org/grpc/balancer", "google.golang.org/grpc/codes",
-		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/metadata",
+		"google.golang.org/grpc/connectivity", "google.golang.org/grpc/health/grpc_health_v1", "google.golang.org/grpc/metadata",
 		"google.golang.org/grpc/resolver", "google.golang.org/grpc/status",
 	}
 	files, err := filepath.Glob("*.go")

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/probe"
 )
 
 // queue lets calls wait for the next picker.
@@ -29,6 +30,8 @@ type ready struct {
 	keys *atomic.Pointer[affinity]
 	// waits is set when a call was left to the next picker for want of an endpoint.
 	waits *atomic.Bool
+	// used is who checks endpoints more often while there are calls; nil if nobody does.
+	used *atomic.Pointer[probe.Runner]
 }
 
 // tries is how often a pick looks for an endpoint. A second look is due where the
@@ -39,6 +42,9 @@ const tries = 2
 // it is behind the policy then, which publishes right after each change that it can
 // meet here.
 func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	if checks := r.used.Load(); checks != nil {
+		checks.Used()
+	}
 	request := evenkeel.Request{Kind: kindOf(info.Ctx)}
 	if keys := r.keys.Load(); keys != nil {
 		request.Key, request.HasKey = keys.hash(info)

@@ -261,7 +261,7 @@ func TestPickAllocatesOnce(t *testing.T) {
 		t.Skip("the race detector makes sync.Pool forget at random")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		for _, json := range []string{"", `{"policy": "round_robin"}`, `{"policy": "random"}`} {
+		for _, json := range []string{"", `{"policy": "round_robin"}`, `{"policy": "random"}`, watched, `{"health": {"protocol": "tcp"}}`} {
 			r := newRig(t, json)
 			r.up(each("a", "b", "c", "d")...)
 			p := r.latest().Picker

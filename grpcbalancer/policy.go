@@ -12,20 +12,23 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/probe"
 )
 
 // policy is the balancer of one channel, or of one part of a channel under a parent.
 //
-// Two locks, taken in this order and never in the other:
+// Three locks, taken in this order and never in another:
 //
 //	calls   one call into the children at a time; held over them
 //	(the child's own lock)
+//	links   of each seat, its connection and who follows that; held over them
+//	(the connection's own lock; those who follow end under it)
 //	mu      the states and what is published; held over cc.UpdateState, so that
 //	        publications cannot overtake each other
 //	(the locks of the channel, or of a parent)
 //
 // Children report inline, under their lock, while calls is held: reports take mu
-// alone. No method of a child runs under mu. A pick takes neither.
+// alone. No method of a child runs under links or mu. A pick takes none.
 type policy struct {
 	// Set at construction.
 	cc       balancer.ClientConn
@@ -33,6 +36,9 @@ type policy struct {
 	base     evenkeel.Config // in force where nothing else is said
 	random   func() uint64
 	newChild childBuilderFunc
+	asksFor  func(evenkeel.Config) *outOfBand // the same one for the same wish; nil: nobody asks for reports
+	also     []follower                       // the tests' own
+	warnings warnings
 
 	// What calls are sent by, nil if the policy in force uses no keys. Written under calls,
 	// read by picks.
@@ -41,12 +47,19 @@ type policy struct {
 	// waits says that calls wait because the pool had nobody for them, though endpoints are READY.
 	waits atomic.Bool
 
+	// used is who wants to know of calls, nil if nobody does. Written under calls, read by picks.
+	used atomic.Pointer[probe.Runner]
+
 	calls sync.Mutex
 
 	// Guarded by calls.
 	listed     map[string]*endpoint // all endpoints of the last list
 	resolved   resolver.State       // what children know of it, without lists
 	generation uint64               // of the pool's selection that has children
+	checks     *checks              // nil: none
+	terms      uint64               // of checks so far
+	reports    *outOfBand           // nil: nobody asks for them
+	followers  []follower           // of connections; never changed in place
 
 	// Written under both locks, read under either.
 	pool       *evenkeel.Pool[*endpoint] // nil before the first list
@@ -59,7 +72,9 @@ type policy struct {
 	// Guarded by mu.
 	list        []*endpoint // those selected in order; never changed in place
 	counts      [connectivity.Shutdown]int
-	dirty       []*endpoint // READY in one of state and pool, and not in the other
+	dirty       []*endpoint // that may be READY in one of state and pool, and not in the other
+	held        int         // endpoints that are READY and not to be picked yet
+	term        uint64      // of the checks in force; 0: none are
 	shown       connectivity.State
 	hasShown    bool
 	updating    bool // children are being called: reports wait for its end
@@ -114,7 +129,7 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	}
 	pool := p.pool
 	if pool == nil {
-		if pool, err = evenkeel.NewPool[*endpoint](config, evenkeel.Options{Rand: p.random}); err != nil {
+		if pool, err = evenkeel.NewPool[*endpoint](config, evenkeel.Options{Rand: p.random, OnWarning: p.warnings.addOnce}); err != nil {
 			return err
 		}
 	}
@@ -144,8 +159,15 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	}
 	p.listed = listed
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.pool, p.subsetting = pool, config.Subset != nil
+	p.mu.Unlock()
+	if p.asksFor != nil {
+		p.reports = p.asksFor(config)
+	}
+	if err := p.setHealth(config.Health); err != nil {
+		return err
+	}
+	p.refollow()
 	return nil
 }
 
@@ -158,6 +180,7 @@ func (p *policy) updateChildren(all bool) (left []*seat, first error) {
 	p.generation = p.pool.Generation()
 	endpoints := p.pool.Selected()
 	left = p.beginUpdate(endpoints)
+	p.check(endpoints)
 	for i, n := p.start(len(endpoints)), len(endpoints); n > 0; n-- {
 		e := endpoints[i]
 		if i++; i == len(endpoints) {
@@ -179,6 +202,7 @@ func (p *policy) updateChildren(all bool) (left []*seat, first error) {
 // closeAll ends the children of these seats; requests on their connections go on.
 func closeAll(left []*seat) {
 	for _, c := range left {
+		c.end()
 		c.child.Close()
 	}
 }
@@ -249,7 +273,11 @@ func (p *policy) Close() {
 	}
 	p.mu.Unlock()
 	for _, e := range p.children {
+		e.seat.end()
 		e.seat.child.Close()
+	}
+	if p.checks != nil {
+		p.checks.runner.Stop() // without waiting: Close must not take long
 	}
 	if p.pool != nil {
 		p.pool.Close()

@@ -25,7 +25,7 @@ func (p *policy) beginUpdate(endpoints []*endpoint) (left []*seat) {
 	for _, e := range endpoints {
 		children[e.key] = e
 		if p.children[e.key] == nil {
-			e.seat = &seat{ClientConn: p.cc, endpoint: e}
+			e.seat = &seat{ClientConn: p.cc, endpoint: e, followers: p.followers}
 			p.counts[e.state.Load().ConnectivityState]++
 			p.owed = true
 		}
@@ -34,7 +34,12 @@ func (p *policy) beginUpdate(endpoints []*endpoint) (left []*seat) {
 	for key, e := range p.children {
 		if children[key] == nil {
 			e.seat.left = true
-			p.counts[e.state.Swap(&unheard).ConnectivityState]--
+			was := e.state.Swap(&unheard).ConnectivityState
+			p.counts[was]--
+			if e.held && was == connectivity.Ready {
+				p.held--
+			}
+			e.held = false
 			p.owed = true
 			left = append(left, e.seat)
 			gone = append(gone, evenkeel.StateChange{ID: key, State: evenkeel.NotReady})
@@ -84,9 +89,15 @@ func (p *policy) report(c *seat, s balancer.State) {
 	was, is := e.state.Swap(&s).ConnectivityState, s.ConnectivityState
 	p.counts[was]--
 	p.counts[is]++
-	if (was == connectivity.Ready) != (is == connectivity.Ready) && !e.dirty {
-		e.dirty = true
-		p.dirty = append(p.dirty, e)
+	if (was == connectivity.Ready) != (is == connectivity.Ready) {
+		p.touch(e)
+		switch {
+		case !e.held:
+		case is == connectivity.Ready:
+			p.held++
+		default:
+			p.held--
+		}
 	}
 	if is == connectivity.Idle {
 		p.connect(e)
@@ -154,6 +165,7 @@ func (p *policy) publish() {
 		p.window.Stop()
 	}
 	p.owed = false
+	p.releaseAll()
 	changes := make([]evenkeel.StateChange, 0, len(p.dirty))
 	for _, e := range p.dirty {
 		e.dirty = false
@@ -171,17 +183,25 @@ func (p *policy) publish() {
 }
 
 func poolState(e *endpoint) evenkeel.State {
-	if e.is(connectivity.Ready) {
+	if e.is(connectivity.Ready) && !e.held {
 		return evenkeel.Ready
 	}
 	return evenkeel.NotReady
+}
+
+// wake gives calls that were left to the next picker, though endpoints are READY, another look. Called
+// under mu.
+func (p *policy) wake() {
+	if !p.closed && p.shown == connectivity.Ready && p.waits.Swap(false) {
+		p.publishSoon(0)
+	}
 }
 
 // picker returns the picker for the state shown. Called under mu.
 func (p *policy) picker() balancer.Picker {
 	switch p.shown {
 	case connectivity.Ready:
-		return ready{p.pool, &p.keys, &p.waits}
+		return ready{p.pool, &p.keys, &p.waits, &p.used}
 	case connectivity.TransientFailure:
 		return &failing{endpoints: p.list, resolver: p.resolverErr}
 	default:

@@ -45,7 +45,7 @@ func Register(name string, c evenkeel.Config) error {
 	if balancer.Get(name) != nil {
 		refuse("one that no policy has")
 	}
-	if err := errors.Join(c.Validate(), checkKeys(c.Keys)); err != nil {
+	if err := errors.Join(c.Validate(), checkKeys(c.Keys), checkHealth(c.Health)); err != nil {
 		problems = append(problems, fmt.Errorf("grpcbalancer: config of %q: %w", name, err))
 	}
 	if err := errors.Join(problems...); err != nil {

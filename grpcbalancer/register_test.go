@@ -148,9 +148,11 @@ func TestRegisteredConfigIsTheBaseThatJSONOverrides(t *testing.T) {
 // A field that evenkeel.Config gets has to be overridden, too.
 func TestEveryFieldOfTheConfigCanBeOverridden(t *testing.T) {
 	base := evenkeel.Config{Policy: picker.Random{}, Keys: []evenkeel.Key{{Path: true}}, Subset: &subset.Config{Size: 3},
-		Outlier: &outlier.Config{AtLeastOne: true}, Limit: evenkeel.LimitConfig{Floor: 3}}
+		Outlier: &outlier.Config{AtLeastOne: true}, Health: &evenkeel.HealthConfig{Port: 3},
+		SlowStart: &evenkeel.SlowStart{Window: 3}, DrainTimeout: 3, Limit: evenkeel.LimitConfig{Floor: 3}}
 	given := evenkeel.Config{Policy: picker.RoundRobin{}, Keys: []evenkeel.Key{{Header: "x"}}, Subset: &subset.Config{Size: 4},
-		Outlier: &outlier.Config{}, Limit: evenkeel.LimitConfig{Floor: 4}}
+		Outlier: &outlier.Config{}, Health: &evenkeel.HealthConfig{Port: 4},
+		SlowStart: &evenkeel.SlowStart{Window: 4}, DrainTimeout: 4, Limit: evenkeel.LimitConfig{Floor: 4}}
 	for i := range reflect.TypeFor[evenkeel.Config]().NumField() {
 		if reflect.ValueOf(base).Field(i).IsZero() || reflect.ValueOf(given).Field(i).IsZero() {
 			t.Fatalf("the test sets no Config.%s", reflect.TypeFor[evenkeel.Config]().Field(i).Name)

@@ -38,6 +38,12 @@ type backend struct {
 // start starts a backend, on addr if that is not empty.
 func start(t *testing.T, addr string, options ...grpc.ServerOption) *backend {
 	t.Helper()
+	return startWith(t, addr, func(b *backend) { healthgrpc.RegisterHealthServer(b.server, b.health) }, options...)
+}
+
+// startWith starts a backend with other services than health.
+func startWith(t *testing.T, addr string, register func(*backend), options ...grpc.ServerOption) *backend {
+	t.Helper()
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
@@ -47,7 +53,7 @@ func start(t *testing.T, addr string, options ...grpc.ServerOption) *backend {
 	}
 	b := &backend{addr: listener.Addr().String(), health: health.NewServer(), server: grpc.NewServer(options...)}
 	testgrpc.RegisterTestServiceServer(b.server, b)
-	healthgrpc.RegisterHealthServer(b.server, b.health)
+	register(b)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -1,10 +1,6 @@
 package grpcbalancer
 
-import (
-	"time"
-
-	"google.golang.org/grpc/connectivity"
-)
+import "time"
 
 // sweepFirst is the time from the first list to the first sweep. Until then a pool takes
 // endpoints that nobody has tried for as good as the best answer, and too early a sweep
@@ -38,9 +34,7 @@ func (p *policy) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.swept = true
-	if !p.closed && p.waits.Swap(false) && !p.updating && p.shown == connectivity.Ready {
-		p.publish() // somebody may be back for those who wait
-	}
+	p.wake()                         // somebody may be back for those who wait
 	if p.news == news && !p.closed { // else next is out of date, and another sweep is due
 		p.sweeper.Reset(time.Until(next))
 	}

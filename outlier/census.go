@@ -9,6 +9,7 @@ type census struct {
 	total, out          int    // without drained ones
 	usable, usableOut   int
 	usableRamping, open int // open: may be picked without a panic
+	verdicts            int // ejected, or failing their checks
 }
 
 func (d *Detector) census() *census {
@@ -25,6 +26,9 @@ func (d *Detector) census() *census {
 		c.total++
 		if s == Ejected {
 			c.out++
+		}
+		if s == Ejected || h.standing == Failing {
+			c.verdicts++
 		}
 		if MayPick(h.standing, s, false) {
 			c.open++
@@ -49,12 +53,29 @@ func (d *Detector) Counts() Counts {
 	return Counts{Available: c.open, Total: c.total}
 }
 
+// nextPanic reports whether there is panic now. Until enough have been available once, a pool is
+// starting: then those who are not connected yet are no sign of anything, so that there has to be a
+// verdict for it not to be believed, and panic ends where it begins.
+func (d *Detector) nextPanic() bool {
+	c := d.Counts()
+	if c.Total == 0 {
+		d.started = false
+		return false
+	}
+	panicking := d.rules.panic.next(d.panicking && d.started, c)
+	if d.started || panicking {
+		return panicking && (d.started || d.counted.verdicts > 0)
+	}
+	d.started = true
+	return false
+}
+
 // decidePanic is called after whatever may have changed something.
 func (d *Detector) decidePanic() {
 	if d.counted.panicked == d.version {
 		return
 	}
-	if now := d.rules.panic.next(d.panicking, d.Counts()); now != d.panicking {
+	if now := d.nextPanic(); now != d.panicking {
 		d.panicking = now
 		d.version++
 	}

@@ -31,6 +31,7 @@ type Detector struct {
 	lastRecent    int64
 	distressUntil int64
 	panicking     bool
+	started       bool // enough have been available once, see nextPanic
 	queue         probeQueue
 	counted       census
 

@@ -30,7 +30,8 @@
 //     0.5 s · 2^k, at most 8 s, ± 20 %, preferably one that may be sent again
 //     ([Detector.Probe]). Requests that overflow to it, and those of a panic, count too.
 //     Three successes in a row bring it back, to a share that grows from 10 % to all in
-//     10 s. If it fails on that ramp, the back-off goes on where it was.
+//     10 s, at once if more than 40 % fail or there is a panic. If it fails on that ramp, the
+//     back-off goes on where it was.
 //   - (ejected + 1) / usable is at most what the Config says, and a single one is never
 //     ejected. By default panic is the bound: of ten with six that fail, stopping at five
 //     left four to carry all, in simulation, where all ten in a panic did no harm.

@@ -71,6 +71,7 @@ type model struct {
 	distress  bool
 	until     int64
 	panics    bool
+	begun     bool // enough have been up once
 	serial    int
 }
 
@@ -233,22 +234,34 @@ func (m *model) settle() {
 }
 
 func (m *model) decide() {
-	up, all := 0, 0
+	up, all, accused := 0, 0, 0
 	for _, h := range m.hosts {
 		if h.standing != outlier.Drained {
 			all++
+			if h.out || h.standing == outlier.Failing {
+				accused++
+			}
 		}
 		if h.standing == outlier.Usable && !h.out {
 			up++
 		}
 	}
 	share := float64(up) / float64(all)
+	defer func() {
+		if all == 0 {
+			m.begun = false
+		} else if !m.begun && m.panics && accused == 0 {
+			m.panics = false // they are on their way up
+		} else if !m.panics {
+			m.begun = true
+		}
+	}()
 	switch {
 	case all == 0 || m.mode == outlier.A50:
 		m.panics = false
 	case m.mode == outlier.Envoy:
 		m.panics = share < 0.5
-	case m.panics:
+	case m.panics && m.begun:
 		m.panics = share < 0.6
 	default:
 		m.panics = share < 0.5
@@ -311,6 +324,9 @@ func (m *model) back(h *mHost) {
 	h.run, h.gw, h.local = len(h.log), len(h.log), len(h.log)
 	if m.mode == outlier.Soft {
 		h.restart(m.now)
-		h.ramping, h.rampAt = true, m.now
+		if h.ramping = !m.distress && !m.panics; !h.ramping {
+			h.failed = 0
+		}
+		h.rampAt = m.now
 	}
 }

@@ -50,10 +50,14 @@ func (d *Detector) Ramps(i int, now int64) bool {
 	return h != nil && (State(h.state.Load()) == Ramping || d.slow.under(h.start, now))
 }
 
-// startRamp reports whether there is a ramp; an ejected host's begins with its return.
+// startRamp reports whether there is a ramp; an ejected host's begins with its return. Where many
+// fail at once, those that are well again are needed; in a panic they have their full share already.
 func (d *Detector) startRamp(h *Host, why Reason) bool {
 	if d.rules.mode != Soft || d.rules.rampWindow == 0 ||
 		State(h.state.Load()) == Ejected && why == RampBegun {
+		return false
+	}
+	if why != RampBegun && (d.panicking || d.shared.distress.Load()) {
 		return false
 	}
 	h.rampFrom = d.now

@@ -328,6 +328,22 @@ func TestRampsAreSkippedWhereTheyLeaveTooLittle(t *testing.T) {
 	}
 }
 
+// In a panic an endpoint has its full share already, and where many fail those that are well are needed.
+func TestNobodyRampsWhereManyFail(t *testing.T) {
+	for failing, want := range map[int]outlier.State{3: outlier.Ramping, 5: outlier.Available, 6: outlier.Available} {
+		b := newBench(t, outlier.Config{MaxEjectionPercent: all}, idsUpTo(10)...)
+		for i := range failing {
+			b.observe(fmt.Sprintf("h%d", i+1), outlier.Failed, 5)
+		}
+		b.at(time.Second)
+		b.sweep()
+		b.observe("h1", outlier.Succeeded, 3)
+		if got := b.host("h1").State(b.now); got != want {
+			t.Errorf("back while %d of 10 fail: %v, want %v", failing, got, want)
+		}
+	}
+}
+
 // Where requests may go when the others are full.
 func TestEjectedListsWhoCanTakeAnOverflow(t *testing.T) {
 	b := newBench(t, outlier.Config{}, idsUpTo(5)...)

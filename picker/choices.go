@@ -46,7 +46,7 @@ func (c *choices) Pick(s *Snapshot, _ Request, now int64) int {
 		}
 	}
 	if c.draws != nil && s.records[best].marks.Load()&markShare != 0 && onlyOne(drawn[:d]) {
-		return c.alone(s, best)
+		return c.alone(s, best, now)
 	}
 	return c.better(s, best, cost, now)
 }
@@ -62,7 +62,7 @@ func onlyOne(drawn []int32) bool {
 }
 
 // alone returns endpoint i, which has a share and which nobody was compared with, or another in its place.
-func (c *choices) alone(s *Snapshot, i int) int {
+func (c *choices) alone(s *Snapshot, i int, now int64) int {
 	if !s.records[i].HeldBack() {
 		return i
 	}
@@ -71,7 +71,7 @@ func (c *choices) alone(s *Snapshot, i int) int {
 			return j
 		}
 	}
-	return s.anyBut(i, Request{})
+	return s.anyBut(i, Request{}, s.shared.at(now))
 }
 
 // drawUniform fills drawn with distinct available endpoints, each order equally likely:

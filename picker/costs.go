@@ -63,7 +63,10 @@ func relativeWeights(weights []float64) []float64 {
 func (c *costs) of(s *Snapshot, i, among int, now int64) int64 {
 	r := s.records[i]
 	cost := c.signal.Cost(r, now)
-	if r.marks.Load()&markShare != 0 {
+	switch marks := r.marks.Load(); {
+	case marks&markAvoided != 0 && !c.hints && cost <= mostCost && r.leftAlone(now):
+		cost += leftAloneCost
+	case marks&markShare != 0:
 		relative := 1.0
 		if c.relative != nil {
 			relative = c.relative[i]
@@ -75,7 +78,7 @@ func (c *costs) of(s *Snapshot, i, among int, now int64) int64 {
 	}
 	if c.lgWeights != nil {
 		// A signal of the caller's own may say "never" with the largest number.
-		cost = min(cost, mostCost+probationCost) - c.lgWeights[i]
+		cost = min(cost, neverCost) - c.lgWeights[i]
 	}
 	return cost
 }
@@ -89,8 +92,13 @@ func (c *costs) shareLog2(r *Record, i int) int64 {
 	return ewma.Log2(uint64(k)<<20+c.shares[i]) - ewma.Log2(c.shares[i]) - countLog2(k)
 }
 
-// avoided reports whether cost is that of an endpoint that asks to be left alone.
-func (c *costs) avoided(cost int64) bool { return c.hints && cost >= seemsAvoided }
+// avoided reports whether cost is that of an endpoint that asks to be left alone, and the least such cost.
+func (c *costs) avoided(cost int64) (least int64, is bool) {
+	if c.hints {
+		return seemsAvoided, cost >= seemsAvoided
+	}
+	return seemsLeftAlone, cost >= seemsLeftAlone && cost < neverCost-mostCost
+}
 
 // leastOf returns an available endpoint of least cost, all of those within the band of
 // the least with equal probability. It looks at all.
@@ -103,7 +111,11 @@ func (c *costs) leastOf(s *Snapshot, now int64) int {
 	r, ties := s.Uint64(), uint64(1)
 	for k := 1; k < s.n; k++ {
 		i := s.At(k)
-		switch ci := c.of(s, i, s.n, now); {
+		ci := c.of(s, i, s.n, now)
+		if now == 0 && !c.hints && ci >= seemsLeftAlone {
+			now = s.shared.at(0) // once, not for each that asks to be left alone
+		}
+		switch {
 		case ci < least:
 			best, least, ties = i, ci, 1
 		case ci == least:
@@ -156,8 +168,8 @@ const tooBad = 4 << 16
 
 // better returns best, or somebody better if best is not good enough.
 func (c *costs) better(s *Snapshot, best int, cost, now int64) int {
-	if c.avoided(cost) {
-		return c.lookFurther(s, best, cost, seemsAvoided-1, now)
+	if least, is := c.avoided(cost); is {
+		return c.lookFurther(s, best, cost, least-1, now)
 	}
 	if c.shares != nil && c.hints {
 		if m := s.shared.median.Load(); m != ewma.NoTarget && cost > m+tooBad {

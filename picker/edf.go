@@ -166,7 +166,7 @@ func (p *turns) steps(i int) uint64 {
 		return turnUnit
 	}
 	k := p.records[i].InFlight()
-	if p.records[i].marks.Load()&markShare != 0 {
+	if p.records[i].marks.Load()&(markShare|markAvoided) != 0 {
 		// It has fewer in flight than others have, and is not to have its turn earlier for that.
 		k = max(k, p.records[uniform(uint32(p.records[i].shared.uint64()>>32), len(p.records))].InFlight())
 	}

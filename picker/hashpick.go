@@ -12,6 +12,7 @@ type hashed struct {
 	table    keyTable
 	misfits  uint64
 	fallback Picker
+	passes   uint32 // marks that the fallback does not look at
 	shared   *shared
 	sticky   *stickyKeys // nil without
 	serials  serialTable // for sticky
@@ -60,6 +61,7 @@ func (h Hash) Build(m *Members, prev Picker) Picker {
 		p.serials = newSerialTable(m.records)
 	}
 	p.fallback = h.fallback().Build(m, prev)
+	p.passes = overlooks(p.fallback)
 	return p
 }
 
@@ -91,15 +93,25 @@ func (p *hashed) Sweep(s *Snapshot, now int64) {
 // Pick implements Picker.
 func (p *hashed) Pick(s *Snapshot, r Request, now int64) int {
 	if !r.HasKey {
-		return p.fallback.Pick(s, r, now)
-	}
-	if now == 0 {
-		now = p.shared.swept.Load() // a policy that learns nothing gets no instant
+		return p.keyless(s, r, now)
 	}
 	if p.sticky != nil {
 		return p.pickSticky(s, &r, now)
 	}
 	return p.place(s, &r, now)
+}
+
+// keyless goes by the fallback. What that does not look at is looked at here, as a snapshot does only for the
+// policy itself.
+func (p *hashed) keyless(s *Snapshot, r Request, now int64) int {
+	i := p.fallback.Pick(s, r, now)
+	if uint(i) >= uint(len(s.records)) {
+		return i
+	}
+	if m := s.records[i].marks.Load() & p.passes; m != 0 && s.records[i].passedOver(m, now) {
+		i = s.insteadOf(p.fallback, i, r, now)
+	}
+	return i
 }
 
 // place returns the first candidate that may take the request.
@@ -189,8 +201,11 @@ func (p *hashed) best(find *hash.Search, limited, first int) int {
 // back. Without a bound, one on its way back is limited for some keys.
 func (p *hashed) limit(rec *Record, key uint64, i int, load, total, now int64, l *learning) (most int64, limited bool) {
 	marks := rec.marks.Load()
-	if marks&markAvoided != 0 && rec.avoidUntil.Load() > now {
+	if marks&markAvoided != 0 && rec.leftAlone(now) {
 		return 0, true
+	}
+	if now == 0 {
+		now = p.shared.swept.Load() // a policy that learns nothing gets no instant, and this is near enough
 	}
 	if p.probation && marks&markAnswered == 0 {
 		if _, extra := rec.coldCost(load, now, l); extra != 0 {

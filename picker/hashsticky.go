@@ -207,7 +207,11 @@ func (t *serialTable) index(serial uint32) int {
 // pickSticky sends a key where it was sent before, while that is available. A request that is
 // not to go there, or not at the moment, goes elsewhere alone: the key stays.
 func (p *hashed) pickSticky(s *Snapshot, r *Request, now int64) int {
-	tick := p.sticky.ticks(now)
+	at := now
+	if at == 0 {
+		at = p.shared.swept.Load() // a policy that learns nothing gets no instant
+	}
+	tick := p.sticky.ticks(at)
 	binds := len(r.Avoid) == 0
 	if b := p.sticky.find(r.Key, tick); b.serial() != 0 {
 		switch i := p.serials.index(b.serial()); {

@@ -17,7 +17,8 @@ const (
 	NeedLatency Need = 1 << iota
 	// NeedAge asks for the age of work in flight.
 	NeedAge
-	// NeedSuccess asks for the success score and for overload hints.
+	// NeedSuccess asks for the success score. (How long an endpoint asks to be left alone is learnt for
+	// all policies.)
 	NeedSuccess
 	// NeedEstimator asks for samples to go to the signal's own [Estimator] too.
 	NeedEstimator
@@ -50,6 +51,7 @@ type shared struct {
 	firstSample atomic.Int64  // instant of the first answer
 	totals      totalsPointer // for needTotal
 	rand        func() uint64 // nil: the runtime's
+	clock       func() int64  // nil: none; see Registry.SetClock
 }
 
 func (s *shared) uint64() uint64 {

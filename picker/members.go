@@ -107,6 +107,7 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 			r.removedAt = max(now, 1)
 			r.mark(markApart)
 			r.mark(markAway)
+			r.EndEjection()
 		}
 	}
 	m.prepareWeights()

@@ -75,3 +75,31 @@ func TestHalfOfThemFailingIsNoOutage(t *testing.T) {
 		}
 	}
 }
+
+// A pool that ejects knows of failures before scores do, and then keeps requests from whoever fails. Those
+// that it ejected are among the failing: without them the others' failures would count in full, and
+// everything would go to those that are left.
+func TestEjectedEndpointsArePartOfAnOutage(t *testing.T) {
+	for _, ejected := range []int{1, 3} {
+		g, s := build(t, picker.Adaptive{}, endpoints(10), nil)
+		now := int64(0)
+		for round := range 100 {
+			for i := range 10 {
+				now += ms
+				p := holdAt(t, s, i, now)
+				outcome := picker.Success
+				if i < 6 && round >= 40 && (i >= ejected || round == 99) {
+					outcome = picker.Failure
+				}
+				p.Done(now+ms, picker.Result{Outcome: outcome})
+			}
+		}
+		for i := range ejected {
+			s.Record(i).RaiseEpoch()
+		}
+		g.Sweep(now)
+		if penalty := doublings(picker.Latency.Cost(s.Record(5), now), picker.Latency.Cost(s.Record(9), now)); penalty > 5.1 {
+			t.Errorf("%d ejected: others that fail cost %.1f doublings more, want 5 at most", ejected, penalty)
+		}
+	}
+}

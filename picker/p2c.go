@@ -77,15 +77,15 @@ func (p P2C) Build(m *Members, _ Picker) Picker {
 // p2cInFlight is a common case: two choices, equal weights, plain counts.
 type p2cInFlight struct{}
 
-func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
+func (p2cInFlight) Pick(s *Snapshot, _ Request, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
 	k, l := twoDistinct(s.Uint64(), s.n)
 	i, j := s.At(k), s.At(l)
 	a, b := s.records[i], s.records[j]
-	if (a.marks.Load()|b.marks.Load())&markShare != 0 {
-		if b.countInPart() < a.countInPart() {
+	if (a.marks.Load()|b.marks.Load())&(markShare|markAvoided) != 0 {
+		if b.countInPart(now) < a.countInPart(now) {
 			return j
 		}
 		return i
@@ -97,12 +97,15 @@ func (p2cInFlight) Pick(s *Snapshot, _ Request, _ int64) int {
 }
 
 // countInPart is the cost by requests in flight, in a comparison of two.
-func (r *Record) countInPart() int64 {
-	k := r.InFlight()
-	if r.marks.Load()&markShare == 0 {
-		return countLog2(k)
+func (r *Record) countInPart(now int64) int64 {
+	k, marks := r.InFlight(), r.marks.Load()
+	switch {
+	case marks&markAvoided != 0 && r.leftAlone(now):
+		return countLog2(k) + leftAloneCost
+	case marks&markShare != 0:
+		return r.inPart(countLog2(k), k, 2, 1)
 	}
-	return r.inPart(countLog2(k), k, 2, 1)
+	return countLog2(k)
 }
 
 // p2cLatency is another: it looks the signal's constants up once.

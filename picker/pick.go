@@ -1,10 +1,6 @@
 package picker
 
-import (
-	"time"
-
-	"github.com/evenkeel/evenkeel/ewma"
-)
+import "github.com/evenkeel/evenkeel/ewma"
 
 // Pick is one request on one endpoint, from the choice to Done. It is a small value
 // and allocates nothing; keep it in a variable of its own and call its methods on
@@ -64,7 +60,7 @@ func (p *Pick) Start() int64 { return p.start }
 
 // Learns reports whether Done's result and the instants of FirstByte and Done will be
 // used: false once done, and for policies that need nothing learnt. A caller may then
-// spare itself the clock and pass 0.
+// spare itself the clock and pass 0; for an Overload, see [Registry.SetClock].
 func (p *Pick) Learns() bool { return p.rec != nil && p.flags&flagLearn != 0 }
 
 // FirstByte says that the first byte (HTTP: the headers; gRPC: the first message) of
@@ -110,6 +106,7 @@ func (p *Pick) Answered(now int64, r Result) {
 	if rec == nil || p.flags&flagTaught != 0 || r.Outcome == Unknown {
 		return
 	}
+	p.hint(now, r)
 	p.flags |= flagTaught
 	if r.Outcome != Success {
 		p.flags |= flagBad
@@ -144,6 +141,7 @@ func (p *Pick) Done(now int64, r Result) {
 	}
 	switch {
 	case !p.learns():
+		p.hint(now, r)
 	case r.Outcome == Unknown:
 		rec.stampDone(now)
 	case p.flags&flagTaught == 0 || p.endedBadly(r.Outcome):
@@ -185,6 +183,13 @@ func (p *Pick) endedBadly(o Outcome) bool {
 	return p.flags&flagBad == 0 && o != Success && o != Canceled
 }
 
+// hint notes that the endpoint asks to be left alone, for a policy that learns nothing else.
+func (p *Pick) hint(now int64, r Result) {
+	if r.Outcome == Overload && p.flags&(flagLearn|flagTaught) == 0 && p.epoch == p.rec.epoch.Load() {
+		p.rec.avoid(now, r.RetryAfter)
+	}
+}
+
 func (p *Pick) learn(now int64, r Result) {
 	rec := p.rec
 	l := rec.shared.learning.Load()
@@ -197,15 +202,17 @@ func (p *Pick) learn(now int64, r Result) {
 		}
 		rec.stampDone(now)
 	}
-	if l.needs&NeedSuccess != 0 {
-		switch r.Outcome {
-		case Success:
+	switch r.Outcome {
+	case Success:
+		if l.needs&NeedSuccess != 0 {
 			rec.success.Observe(true, now, l.success)
-		case Failure, Unreached, Timeout:
-			rec.success.Observe(false, now, l.success)
-		case Overload:
-			rec.avoid(now, r.RetryAfter)
 		}
+	case Failure, Unreached, Timeout:
+		if l.needs&NeedSuccess != 0 {
+			rec.success.Observe(false, now, l.success)
+		}
+	case Overload:
+		rec.avoid(now, r.RetryAfter)
 	}
 	switch {
 	case sample && r.Outcome == Success:
@@ -297,31 +304,4 @@ func (r *Record) observeAtLeast(elapsed, now int64, l *learning, certain bool) {
 			r.observeOwn(elapsed, now)
 		}
 	}
-}
-
-// Bounds of how long an endpoint is avoided after an Overload. The cap keeps a
-// mistaken or hostile hint from taking an endpoint out for long.
-const (
-	avoidDefault = time.Second
-	avoidMax     = 30 * time.Second
-)
-
-// avoid keeps picks off the endpoint until its hint, spread by ±10 % so that clients
-// do not all come back at once. A later instant is never shortened.
-func (r *Record) avoid(now int64, hint time.Duration) {
-	if hint <= 0 {
-		hint = avoidDefault
-	}
-	hint = min(hint, avoidMax)
-	spread := int64(hint / 10)
-	hint += time.Duration(int64(r.shared.uint64()%uint64(2*spread+1)) - spread)
-	until := now + int64(hint)
-	for {
-		old := r.avoidUntil.Load()
-		if old >= until || r.avoidUntil.CompareAndSwap(old, until) {
-			break
-		}
-	}
-	r.mark(markAvoided)
-	r.startRamp(r.avoidUntil.Load())
 }

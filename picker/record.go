@@ -13,8 +13,8 @@ import (
 // a member (and a while longer), so a Record outlives updates, reconnections and
 // changes of policy, and a pointer to it identifies the endpoint.
 //
-// All methods are safe for concurrent use and cost a few loads; but for RaiseEpoch and SetShare
-// they change nothing.
+// All methods are safe for concurrent use and cost a few loads; but for RaiseEpoch, EndEjection
+// and SetShare they change nothing.
 type Record struct {
 	// The first cache line holds all that a comparing pick reads. A request is
 	// counted either in age, while it ages, or in picks and dones.
@@ -66,6 +66,7 @@ const (
 	markFresh                // has come, come back or failed mostly of late: see comeBack
 	markApart                // not available: its work is not in the pool's total, see totals
 	markShare                // share counts
+	markEjected              // is ejected: see RaiseEpoch
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as
@@ -113,8 +114,19 @@ func (r *Record) Leaked() int64 { return r.leaked.Load() }
 func (r *Record) Epoch() uint32 { return r.epoch.Load() }
 
 // RaiseEpoch begins a new ejection epoch: whoever ejects the endpoint calls it, so that requests
-// which began before that teach nothing any more. They still leave the in-flight count.
-func (r *Record) RaiseEpoch() { r.epoch.Add(1) }
+// which began before that teach nothing any more. They still leave the in-flight count. Until
+// EndEjection it is one of those that fail, of which many make an outage.
+func (r *Record) RaiseEpoch() {
+	r.epoch.Add(1)
+	r.mark(markEjected)
+}
+
+// EndEjection says that the endpoint is ejected no more. One that leaves the list is not, either.
+func (r *Record) EndEjection() {
+	if r.marks.Load()&markEjected != 0 {
+		r.marks.And(^uint32(markEjected))
+	}
+}
 
 // Latency returns the estimate of the signal [Latency] at instant now; ok is false
 // before the first sample.
@@ -163,12 +175,6 @@ func (r *Record) ageOf(aging ewma.AgeView, marks uint32, now int64) (lg int64, o
 		lg = min(lg, ewma.LatencyLog2(now-r.lastDone.Load()))
 	}
 	return lg, true
-}
-
-// AvoidFor returns how much longer the endpoint asked not to be used, 0 if it did
-// not or the time is over.
-func (r *Record) AvoidFor(now int64) time.Duration {
-	return time.Duration(max(r.avoidUntil.Load()-now, 0))
 }
 
 func (r *Record) mark(m uint32) {

@@ -65,39 +65,6 @@ func (r *Record) HeldBack() bool {
 	return r.marks.Load()&markShare != 0 && uint32(r.shared.uint64()>>32) >= r.share.Load()
 }
 
-// drawsAlone reports whether a Picker chooses without a look at costs, so that the snapshot has to hold
-// endpoints back.
-func drawsAlone(p Picker) bool {
-	switch p.(type) {
-	case *roundRobin, random, *weightedRandom, *stride, *turns, *smooth:
-		return true
-	}
-	return false
-}
-
-// insteadOf finds another endpoint than i, which is held back: by the rule if it can, else the
-// first from a random position; i itself if there is none.
-func (s *Snapshot) insteadOf(i int, r Request, now int64) int {
-	for range avoidTries {
-		if j := s.picker.Pick(s, r, now); uint(j) < uint(len(s.records)) && j != i && !r.avoids(s.records[j]) && !s.records[j].HeldBack() {
-			return j
-		}
-	}
-	return s.anyBut(i, r)
-}
-
-// anyBut returns the first other endpoint than i, from a random position, that is not held back; i itself
-// if there is none.
-func (s *Snapshot) anyBut(i int, r Request) int {
-	from := uniform(uint32(s.Uint64()>>32), s.n)
-	for k := range s.n {
-		if j := s.At((from + k) % s.n); j != i && !r.avoids(s.records[j]) && !s.records[j].HeldBack() {
-			return j
-		}
-	}
-	return i
-}
-
 // Begin counts a request for member i, which need not be available: for whoever sends it to an
 // endpoint of its own choice, such as one that is tried again. It is otherwise as
 // [Snapshot.Pick].
@@ -106,7 +73,7 @@ func (s *Snapshot) Begin(i int, r Request, now int64) Pick {
 	switch {
 	case s.needs == 0 && r.Kind != Stream:
 		rec.picks.Add(1)
-		return Pick{rec: rec, start: max(now, s.shared.swept.Load())}
+		return Pick{rec: rec, start: max(now, s.shared.swept.Load()), epoch: rec.epoch.Load()}
 	case s.needs&needTotal != 0:
 		if t := s.shared.totals.Load(); t != nil && rec.marks.Load()&markApart != 0 {
 			t.apart.Add(1) // what it begins is not the available ones'

@@ -68,7 +68,7 @@ type Snapshot struct {
 	step    uint64    // 2^64/n rounded up, for rotations
 	picker  Picker
 	needs   Need
-	alone   bool          // the picker looks at no costs; see Record.SetShare
+	passes  uint32        // marks that the picker does not look at; see overlooks
 	rand    func() uint64 // nil: the runtime's
 	members *Members
 	shared  *shared
@@ -78,7 +78,7 @@ type Snapshot struct {
 // lists, in ascending order, may be picked; nil means all. Drained members are
 // left out in either case. The slice is not kept. policy is the one that built p.
 func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
-	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), alone: drawsAlone(p), rand: m.shared.rand, shared: m.shared}
+	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), passes: overlooks(p), rand: m.shared.rand, shared: m.shared}
 	keep := make([]int32, 0, len(m.records))
 	if available == nil {
 		for i := range m.records {
@@ -167,8 +167,8 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		return Pick{}, 0, s.chosenWrongly(i)
 	}
 	rec := s.records[i]
-	if s.alone && rec.marks.Load()&markShare != 0 && rec.HeldBack() {
-		i = s.insteadOf(i, r, now)
+	if m := rec.marks.Load() & s.passes; m != 0 && rec.passedOver(m, now) {
+		i = s.insteadOf(s.picker, i, r, now)
 		rec = s.records[i]
 	}
 	switch {
@@ -176,7 +176,7 @@ func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
 		rec.picks.Add(1)
 		// Without a clock the last sweep is the best guess of when the request began:
 		// enough to tell it from those that were given up before.
-		return Pick{rec: rec, start: max(now, s.shared.swept.Load())}, i, nil
+		return Pick{rec: rec, start: max(now, s.shared.swept.Load()), epoch: rec.epoch.Load()}, i, nil
 	case s.needs&needTotal != 0:
 		return s.beginCounted(rec, i, r.Kind, now), i, nil
 	case s.needs&NeedAge != 0 && r.Kind == Unary: // the common case of begin
@@ -199,8 +199,8 @@ func (s *Snapshot) Choose(r Request, now int64) (int, error) {
 	if uint(i) >= uint(len(s.records)) || !s.Available(i) {
 		return 0, s.chosenWrongly(i)
 	}
-	if s.alone && s.records[i].marks.Load()&markShare != 0 && s.records[i].HeldBack() {
-		i = s.insteadOf(i, r, now)
+	if m := s.records[i].marks.Load() & s.passes; m != 0 && s.records[i].passedOver(m, now) {
+		i = s.insteadOf(s.picker, i, r, now)
 	}
 	return i, nil
 }
@@ -225,7 +225,7 @@ func (s *Snapshot) Start(p *Pick, i int, kind Kind, now int64) {
 	rec := s.records[i]
 	switch {
 	case s.needs == 0 && kind != Stream:
-		*p = Pick{rec: rec, start: max(now, s.shared.swept.Load())} // as in Pick
+		*p = Pick{rec: rec, start: max(now, s.shared.swept.Load()), epoch: rec.epoch.Load()} // as in Pick
 		rec.picks.Add(1)
 	case s.needs&needTotal != 0:
 		*p = s.beginCounted(rec, i, kind, now)

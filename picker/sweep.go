@@ -34,7 +34,12 @@ func (g *Registry) Sweep(now int64) {
 		}
 		r.settle(now)
 		members++
-		if r.failsMostly(now, l) {
+		switch {
+		case r.marks.Load()&markEjected != 0:
+			// A few failures in a row eject, before the score shows that most fail. If it did not
+			// count, one ejection could hide an outage from those that are left.
+			failing++
+		case r.failsMostly(now, l):
 			failing++
 			if l.needs&NeedMeanPrior != 0 {
 				r.mark(markFresh)

@@ -87,6 +87,28 @@ func (r *report) errorsOverTime() *chart {
 	return c
 }
 
+// ejectedOverTime is nil if nobody was ejected. Policies that eject nobody are left out.
+func (r *report) ejectedOverTime() *chart {
+	c := r.overTime("ejected", "Ejected endpoints over time", "endpoints that a client has ejected, mean of all clients", func(s *step) float64 {
+		if s.ejected == nil {
+			return math.NaN()
+		}
+		_, all := s.ejectedOf(focus{}, float64(r.seeds*r.clients))
+		return all
+	})
+	c.series = slices.DeleteFunc(c.series, func(line series) bool {
+		return !slices.ContainsFunc(line.points, func(p place) bool { return !math.IsNaN(p.y) })
+	})
+	most := c.greatest()
+	if !(most > 0) {
+		return nil
+	}
+	c.y.scale = linearScale(most)
+	c.y.label = func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	c.desc = c.describe(digits)
+	return c
+}
+
 func percentLabel(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " %" }
 
 // useLatencies chooses the y axis for latencies.

@@ -74,8 +74,14 @@ func page(r *report) ([]byte, error) {
 			d.During = append(d.During, r.duringIncident(i))
 		}
 	}
+	if i, ok := r.outage(); ok {
+		d.During = append(d.During, r.aftermathTable(i))
+	}
 	d.OverTime = append(d.OverTime, pictureOf(r.latencyOverTime("p99", "p99", 0.99)), pictureOf(r.latencyOverTime("p50", "p50", 0.5)))
 	if c := r.errorsOverTime(); c != nil {
+		d.OverTime = append(d.OverTime, pictureOf(c))
+	}
+	if c := r.ejectedOverTime(); c != nil {
 		d.OverTime = append(d.OverTime, pictureOf(c))
 	}
 	d.Shares, d.Queues = drawn(r.panels(panelFigures[0])), drawn(r.panels(panelFigures[1]))

@@ -155,3 +155,11 @@ func policyNames() []string {
 	return append(names, "adaptive", "weighted_round_robin", "weighted_random", "smooth_weighted_round_robin", "edf",
 		"weighted_least_request")
 }
+
+// unclear are policies of which the names do not say all that matters.
+var unclear = map[string]string{
+	"envoy":          "p2c with Envoy's outlier detection as it comes: at most 10 % ejected, a panic below 50 %, no limit",
+	"envoy_30":       "the same with at most 30 % ejected",
+	"envoy_uncapped": "Envoy's outlier detection without a cap and without panic",
+	"guarded_p2c":    "p2c with this library's ejection and its limit of requests in flight",
+}

@@ -41,6 +41,9 @@ func (p preset) duration() time.Duration {
 const (
 	eight     = " -endpoints 8 -duration 60s "
 	anyNumber = " -concurrency 0 -clients 1 -delay 0s -warmup 0s "
+	// failingThree is the bad deploy that can become an outage which outlives its cause.
+	failingThree = " -endpoints 10 -concurrency 1 -service exponential:10ms -rate 800 -clients 20 -delay 0s -timeout 1s -duration 100s " +
+		"-warmup 0s -fail 20s-40s,after=1ms,first=3 "
 )
 
 var presets = []preset{
@@ -57,10 +60,11 @@ var presets = []preset{
 		"-endpoints 10 -service exponential:20ms -rate 2000 -duration 90s -fail 10s-40s,after=1ms,first=1"},
 	{"hung-backend", "one of 10 does not answer for half a minute; clients wait for a second", anyNumber +
 		"-endpoints 10 -service exponential:20ms -rate 2000 -duration 60s -timeout 1s -hang 10s-40s,first=1"},
-	{"bad-deploy", "3 of 10 busy backends fail fast at once", "-endpoints 10 -concurrency 4 -utilisation 0.6 -clients 20 -timeout 2s " +
+	{"bad-deploy", "3 of 10 backends fail fast, and the others cannot carry the load: what each way of ejecting makes of it", failingThree +
+		"-policies p2c,envoy_uncapped,envoy_30,envoy,guarded_p2c,default -bound none"},
+	{"bad-deploy-with-room", "3 of 10 busy backends fail fast at once, and the others can carry the load", "-endpoints 10 -concurrency 4 -utilisation 0.6 -clients 20 -timeout 2s " +
 		"-duration 60s -warmup 0s -fail 20s-40s,after=5ms,last=3"},
-	{"cascade", "3 of 10 backends fail fast, and the others cannot carry the load: an outage that may outlive its cause", "-endpoints 10 -concurrency 1 " +
-		"-service exponential:10ms -rate 800 -clients 20 -delay 0s -timeout 1s -duration 100s -warmup 0s -fail 20s-40s,after=1ms,first=3 " +
+	{"cascade", "the same bad deploy: what failures, ejection and a limit change by themselves", failingThree +
 		"-policies round_robin,guarded_round_robin,unguarded,ejection,default"},
 	{"overload-answers", "one of 8 backends turns away half of its requests for a while", eight +
 		"-rate 513.33333333333 -warmup 0s -fail 20s-40s,after=1ms,share=0.5,as=overload"},

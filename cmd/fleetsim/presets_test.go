@@ -18,6 +18,7 @@ var simulated = map[string]sim.Scenario{
 	"black-hole":       sim.BlackHole(20),
 	"fail-and-recover": sim.S3(),
 	"cascade":          sim.BadDeploy(3, 0.8, 20),
+	"bad-deploy":       sim.BadDeploy(3, 0.8, 20),
 	"hung-backend":     sim.S4(),
 	"cold-start":       sim.S2(),
 	"recovery":         sim.S10(),

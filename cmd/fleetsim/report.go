@@ -184,6 +184,11 @@ func (r *report) warnings() []string {
 func (r *report) remarks() []string {
 	out := []string{"Latencies are of all requests: failed ones count with the time to the failure, those given up with the timeout."}
 	for _, row := range r.rows {
+		if text, ok := unclear[row.Name]; ok {
+			out = append(out, row.Name+" is "+text+".")
+		}
+	}
+	for _, row := range r.rows {
 		if n := row.tally.unanswered; n > 0 {
 			out = append(out, fmt.Sprintf("%s: %s never got an answer, as there is no -timeout: they count as errors and are in no percentile.",
 				row.Name, plural(n, "request")))

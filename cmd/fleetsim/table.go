@@ -19,6 +19,9 @@ func table(r *report) string {
 	b.WriteString("\n")
 	b.WriteString(columns(r))
 	b.WriteString("\n")
+	if text := r.aftermathText(); text != "" {
+		b.WriteString(text + "\n")
+	}
 	for _, line := range r.notes() {
 		b.WriteString(wrap(line))
 	}

@@ -37,6 +37,7 @@ type step struct {
 	requests, bad int
 	picks         []int
 	inFlight      []float64 // sums over the seeds
+	ejected       []int     // the clients that have each endpoint ejected at its end; nil if nobody ejects
 }
 
 func millis(d time.Duration) float64 { return float64(d) / 1e6 }
@@ -117,6 +118,12 @@ func (s *step) fold(b *sim.Bucket) {
 	for i := range b.Picks {
 		s.picks[i] += b.Picks[i]
 		s.inFlight[i] += b.InFlight[i]
+	}
+	if s.ejected == nil && b.Ejected != nil {
+		s.ejected = make([]int, len(b.Ejected))
+	}
+	for i, n := range b.Ejected {
+		s.ejected[i] += n
 	}
 }
 

@@ -33,7 +33,10 @@ const (
 	// usedShare is how much of the limit is in flight when it is what holds requests back.
 	usedShare = 0.8
 	// spareFactor and spare are the room for a limit that begins while most answers come at
-	// once, so that a few timeouts in a calm pool hold nobody back.
+	// once, so that a few timeouts in a calm pool hold nobody back. So it is where nobody took
+	// their time, as where the policy needs none: what is in flight at that moment may be
+	// what hangs at one endpoint. From then on times are taken; if the limit is too high, a
+	// second of steps shows it.
 	spareFactor = 2
 	spare       = 10
 )
@@ -102,7 +105,7 @@ func (a *aimd) advance(seen tally, inFlight, refused, now int64) {
 func (a *aimd) begin(inFlight, now int64) {
 	a.on, a.mattered, a.lowSince = true, now, 0
 	a.limit = float64(inFlight)
-	if a.gathered.quick() {
+	if a.gathered.mayBeQuick() {
 		a.limit = spareFactor*a.limit + spare
 	}
 	a.limit = a.clamp(a.limit)
@@ -137,7 +140,7 @@ func (a *aimd) step(inFlight, steps, now int64) {
 		a.limit = a.clamp(min(a.limit+float64(steps), smallLimit))
 	case used:
 		// One more for each limit of good answers.
-		a.limit = a.clamp(a.limit + float64(g[quick]+g[fair])/a.limit)
+		a.limit = a.clamp(a.limit + float64(g[quick]+g[fair]+g[unseen])/a.limit)
 	}
 	a.origin = max(a.origin, a.limit)
 	a.giveUp(slow, now)

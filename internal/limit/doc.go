@@ -8,7 +8,7 @@
 // at least three, that timed out or used more than three fifths of their time. A window is a
 // second, or as long as it takes to see 20 results, ten seconds at most. Then a limit appears,
 // at what is in flight (with room to spare if the median result came within an eighth of its
-// time), and moves every 100 ms (with few requests: when there are ten results,
+// time, or nobody took the time of most), and moves every 100 ms (with few requests: when there are ten results,
 // or after a second): down by a tenth while the median result takes more than half of its
 // time; up, when the limit is what holds requests back, by one for each limit of good
 // answers, or by a tenth if the median comes at once, within an eighth. It goes after ten

@@ -62,7 +62,7 @@ func TestEndsThatAreCountedLateMakeUpForIt(t *testing.T) {
 		t.Errorf("before its end was counted: %v, want %v", got, want)
 	}
 	l.Ended(5)
-	if got, want := l.collect(), (tally{fair: 3}); got != want {
+	if got, want := l.collect(), (tally{unseen: 3}); got != want {
 		t.Errorf("of five ends, two of them known already: %v, want %v", got, want)
 	}
 }
@@ -71,7 +71,7 @@ func TestEndsThatAreCountedLateMakeUpForIt(t *testing.T) {
 func TestEndsWhileDisabledAreForgotten(t *testing.T) {
 	l := newLimiter(t, Config{})
 	l.Ended(3)
-	if got, want := l.collect(), (tally{fair: 3}); got != want {
+	if got, want := l.collect(), (tally{unseen: 3}); got != want {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, c := range []Config{{Disabled: true}, {}} {
@@ -86,7 +86,7 @@ func TestEndsWhileDisabledAreForgotten(t *testing.T) {
 	}
 	l.Observe(TimedOut, 0, 0)
 	l.Ended(10)
-	if got, want := l.collect(), (tally{fair: 9, near: 1}); got != want {
+	if got, want := l.collect(), (tally{unseen: 9, near: 1}); got != want {
 		t.Errorf("afterwards: %v, want %v", got, want)
 	}
 }
@@ -136,7 +136,7 @@ func TestNoRaceLosesEnds(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	look()
-	if want := (tally{fair: 4 * each * 8 / 10, near: 4 * each / 10}); sum != want {
+	if want := (tally{unseen: 4 * each * 8 / 10, near: 4 * each / 10}); sum != want {
 		t.Errorf("%v, want %v", sum, want)
 	}
 }

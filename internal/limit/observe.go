@@ -22,10 +22,11 @@ type verdict uint8
 
 const (
 	quick    verdict = iota // within an eighth of its time
-	fair                    // within a half, or of a request without a deadline
+	fair                    // within a half
+	unseen                  // an answer whose time nobody took, or without a deadline: taken for fair
 	late                    // within three fifths
 	near                    // later still, or never
-	verdicts = 4
+	verdicts = 5
 )
 
 // Shares of a request's time. Distress, which brings the limit into being, goes by
@@ -44,8 +45,9 @@ func judge(k Kind, latency, allowed int64) (v verdict, ok bool) {
 	if k == TimedOut {
 		return near, true
 	}
-	v = fair
+	v = unseen
 	if allowed > 0 {
+		v = fair
 		switch share := float64(latency) / float64(allowed); {
 		case share > nearShare:
 			v = near
@@ -79,6 +81,9 @@ func (t *tally) slow() bool { return 2*(t[late]+t[near]) > t.total() }
 // quick reports whether the median came at once.
 func (t *tally) quick() bool { return 2*t[quick] > t.total() }
 
+// mayBeQuick reports whether the median came at once, as far as anybody knows.
+func (t *tally) mayBeQuick() bool { return 2*(t[quick]+t[unseen]) > t.total() }
+
 // Observe takes the end of a request: what it tells, how long it took, and how long it had
 // from its start to its deadline or per-try timeout (0: no bound). Any number of
 // goroutines may call it; it costs one atomic addition and allocates nothing.
@@ -104,7 +109,7 @@ func (l *Limiter) Pass() {
 }
 
 // Ended tells how many requests have ended since the last call, by the owner's own count, just before
-// Sweep. Those that were neither observed nor passed were answered in fair time: nearly
+// Sweep. Those that were neither observed nor passed were answered, in whatever time: nearly
 // all are, and need not write anything here. The owner counts an end after it is
 // observed or passed; one in between makes up for itself in the next call.
 func (l *Limiter) Ended(n int64) {
@@ -133,7 +138,7 @@ func (l *Limiter) collect() (t tally) {
 	if l.byEnds {
 		l.ended -= t.total() + passed
 		if l.ended > 0 {
-			t[fair] += l.ended
+			t[unseen] += l.ended
 			l.ended = 0
 		}
 	}

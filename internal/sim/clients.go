@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -13,6 +14,7 @@ type clients struct {
 	pools   []*evenkeel.Pool[int] // nil with a bound
 	start   time.Time             // instant 0
 	members []evenkeel.Member[int]
+	handles map[string]int // of all servers, by ID
 	// allDrained says that no member has a weight: all are then taken as equal.
 	allDrained bool
 
@@ -34,6 +36,10 @@ func (c *clients) prepare(r *run) error {
 	c.list(r)
 	if r.policy.Bound != nil {
 		return nil
+	}
+	c.handles = make(map[string]int, len(r.servers))
+	for i := range r.servers {
+		c.handles[r.servers[i].id] = i
 	}
 	config := r.policy.Config
 	if r.policy.Table != nil {
@@ -134,6 +140,40 @@ func (c *clients) lateSweeps(r *run) (n uint64) {
 		n += p.StatsAt(c.time(r.now)).LateSweeps
 	}
 	return n
+}
+
+// ejections sums up how often each server was ejected.
+func (c *clients) ejections(r *run) []int {
+	if r.policy.Bound != nil {
+		return nil
+	}
+	counts := make([]int, len(r.servers))
+	for _, p := range c.pools {
+		s := p.StatsAt(c.time(r.now))
+		for i := range s.Endpoints {
+			counts[c.handles[s.Endpoints[i].ID]] += int(s.Endpoints[i].Ejection.Epoch)
+		}
+	}
+	return counts
+}
+
+// ejected counts the clients that have each server ejected now. It asks those alone that may
+// have, as it takes longer than the requests of a step where clients are many.
+func (c *clients) ejected(r *run) []int {
+	rules := r.policy.Config.Outlier
+	if r.policy.Bound != nil || rules == nil && r.policy.Config.Policy == nil || rules != nil && rules.EjectsNobody() {
+		return nil
+	}
+	counts := make([]int, len(r.servers))
+	for _, p := range c.pools {
+		s := p.StatsAt(c.time(r.now))
+		for i := range s.Endpoints {
+			if state := s.Endpoints[i].Ejection.State; state == outlier.Ejected || state == outlier.Probing {
+				counts[c.handles[s.Endpoints[i].ID]]++
+			}
+		}
+	}
+	return counts
 }
 
 // sweeps lets each pool sweep when it asks to, the first times one after the other.

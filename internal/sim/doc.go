@@ -48,6 +48,10 @@
 //
 //	go test ./internal/sim -run TestTable -v -args -policy 'default p2c' -cases S1,fleet_a
 //
-// What the default policy has to reach is in bars_test.go and robust_test.go; docs/default.md has
-// the figures.
+// and a line for each cell of the grid of bad deploys, in half an hour of CPU, from
+//
+//	EVENKEEL_GRID=grid.tsv go test ./internal/sim -run TestGridOfBadDeploys -timeout 60m
+//
+// What the default policy has to reach is in bars_test.go and robust_test.go, what ejection may cost in
+// deploybar_test.go; docs/default.md and docs/bad-deploy.md have the figures.
 package sim

@@ -35,6 +35,9 @@ var named = []struct {
 	{"ejection_and_limit", guarded(nil, &outlier.Config{}, true)},
 	{"guarded_round_robin", guarded(picker.RoundRobin{}, nil, true)},
 	{"guarded_p2c", guarded(picker.P2C{Signal: picker.InFlight}, nil, true)},
+	{"envoy", envoy(outlier.Config{})},
+	{"envoy_30", envoy(outlier.Config{MaxEjectionPercent: outlier.PercentOf(30)})},
+	{"envoy_uncapped", envoy(outlier.Config{MaxEjectionPercent: outlier.PercentOf(100), Panic: outlier.Panic{Threshold: outlier.PercentOf(0)}})},
 	{"jsq", func(time.Duration) Policy { return Policy{Bound: ShortestQueue{}} }},
 	{"jsed", func(time.Duration) Policy { return Policy{Bound: ShortestDelay{}} }},
 	{"least_table@", func(age time.Duration) Policy {
@@ -62,6 +65,13 @@ func guarded(p evenkeel.Policy, rules *outlier.Config, limit bool) func(time.Dur
 	}
 }
 
+// envoy is two choices by requests in flight with Envoy's detector beside them, which ejects 10 % at most
+// and panics below 50 % unless rules say otherwise, and nothing that limits requests.
+func envoy(rules outlier.Config) func(time.Duration) Policy {
+	rules.Mode = outlier.Envoy
+	return guarded(picker.P2C{Signal: picker.InFlight}, &rules, false)
+}
+
 // PeakEWMAOfASecond is two choices by a peak EWMA that moves by 0.3, fades with a time
 // constant of one second and starts at 10 ms, as a published fleet simulation has it.
 func PeakEWMAOfASecond() Policy {
@@ -73,7 +83,8 @@ func PeakEWMAOfASecond() Policy {
 
 // PolicyNames returns the names that [PolicyNamed] knows. "default" is a pool's zero Config; others are
 // the rule by itself, without ejection and limit, as everybody else has it, unless their names say
-// otherwise; "unguarded" is the default's. Those that end in "@" want the
+// otherwise; "unguarded" is the default's, and "envoy" p2c with Envoy's outlier detection: as it is, with a cap of 30 %, and
+// without cap and panic. Those that end in "@" want the
 // age of their table after it, such as "p2c_table@100ms".
 func PolicyNames() []string {
 	names := make([]string, len(named))

@@ -19,6 +19,9 @@ type Result struct {
 	Picks int
 	// LateSweeps counts sweeps that a pick had to do; there should be none.
 	LateSweeps uint64
+	// Ejections is how often each server was ejected, by all clients together, since it joined
+	// their lists; nil with a bound.
+	Ejections []int
 	// End is when the last request was settled.
 	End time.Duration
 	// Total is the run after its warm-up, Windows are the scenario's, in its order.
@@ -118,6 +121,9 @@ type Bucket struct {
 	Picks []int
 	// InFlight is each server's mean number of requests in flight, as clients count.
 	InFlight []float64
+	// Ejected is how many clients have each server ejected at its end; nil of policies that
+	// are known to eject nobody.
+	Ejected []int
 }
 
 // record counts how a request ended.

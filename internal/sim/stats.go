@@ -180,6 +180,7 @@ func (s *stats) nextBucket(r *run) {
 		s.buckets[k].InFlight[i] = (a.inFlight - s.current[i]) / float64(s.length)
 		s.current[i] = a.inFlight
 	}
+	s.buckets[k].Ejected = r.clients.ejected(r)
 }
 
 // result ends what is still open and returns everything.
@@ -187,7 +188,7 @@ func (s *stats) result(r *run, seed uint64) *Result {
 	out := &Result{
 		Scenario: r.scenario.Name, Policy: r.policy.Name, Seed: seed,
 		Load: r.scenario.Load(), Picks: r.sent, End: time.Duration(r.now),
-		LateSweeps: r.clients.lateSweeps(r),
+		LateSweeps: r.clients.lateSweeps(r), Ejections: r.clients.ejections(r),
 	}
 	out.Overloaded = out.Load >= 1
 	for m := s.now; m != 0; m &= m - 1 {
