@@ -39,13 +39,17 @@ var importArrows = map[string][]string{
 
 	// Adapters differ in transport only and never import each other.
 	"grpcbalancer":            {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
-	"httpclient":              {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/probe"},
+	"httpclient":              {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/limit", "internal/probe"},
 	"httpclient/grpcresolver": {"httpclient", "."},
+
+	// It adapts resolvers of gRPC's, which httpclient itself must not link.
+	"httpclient/grpcresolver": {".", "httpclient"},
 
 	"internal/sim": {".", "picker", "ewma", "outlier"},
 
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
 	"examples/affinity":   {".", "picker", "httpclient"},
+	"examples/orca":       {".", "orca", "orca/orcahttp", "picker", "httpclient"},
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
 }
 
