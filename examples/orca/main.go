@@ -1,8 +1,8 @@
 // Command orca shows what balancing by load reports is worth where no client can see the load. Three
 // HTTP servers on this machine have room for 2, 6 and 12 requests at once, and all but the first are
 // busy with work that no client knows of. Twenty clients send a few requests a second each: too
-// few for any of them to see who is busy. They go by least request, then by the capacity that the
-// servers report, and then by weights that are moved until all servers report the same utilization.
+// few for any of them to see who is busy. They go by least request, and then by the capacity that
+// the servers report.
 //
 //	go run ./examples/orca
 //
@@ -39,10 +39,6 @@ var contenders = []struct {
 			// A service would leave the ten seconds in which new endpoints are not believed yet.
 			Weight: orca.WeightConfig{Blackout: time.Second},
 		},
-	}},
-	{"feedback", evenkeel.Config{
-		Policy:  picker.WeightedRoundRobin{},
-		Reports: &evenkeel.ReportsConfig{Weights: evenkeel.FeedbackWeights},
 	}},
 }
 
