@@ -42,9 +42,6 @@ var importArrows = map[string][]string{
 	"httpclient":              {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/limit", "internal/probe"},
 	"httpclient/grpcresolver": {"httpclient", "."},
 
-	// It adapts resolvers of gRPC's, which httpclient itself must not link.
-	"httpclient/grpcresolver": {".", "httpclient"},
-
 	"internal/sim": {".", "picker", "ewma", "outlier"},
 
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},

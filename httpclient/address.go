@@ -22,34 +22,56 @@ type Address struct {
 	// dot at its end it is another endpoint than without: DNS then looks up just that
 	// name. A zone has no ':', '%', brackets, spaces or control characters, and is not
 	// escaped as in URLs.
+	//
+	// A number at the end, "10.0.0.1:8080#2" to "#1024", makes one more endpoint at the same
+	// address, with connections and measurements of its own; see [MinBackends].
 	Addr string
 	// Weight is the relative capacity. The zero value is absent and counts as 1. An
-	// explicit zero, evenkeel.WeightOf(0), drains the endpoint: it gets no new requests and
-	// keeps its connections. If all in the list are 0, all count as equal, since somebody
+	// explicit zero, evenkeel.WeightOf(0), drains the endpoint: it gets no new requests, and
+	// its connections close when the last one has ended. If all in the list are 0, all count as equal, since somebody
 	// has to serve. Which policies go by weights is said with each.
 	Weight evenkeel.Weight
 }
 
-// location is an address taken apart: host in canonical form, and a port, 0 where
-// the text had none.
+// location is an address taken apart: host in canonical form, a port, 0 where the text
+// had none, and the number, 0 where it had none.
 type location struct {
-	host string
-	port uint16
+	host   string
+	port   uint16
+	number int
 }
 
 // String is the canonical text, and the ID of the endpoint: the same for each way to
 // write the address.
 func (l location) String() string {
-	return net.JoinHostPort(l.host, strconv.Itoa(int(l.port)))
+	address := net.JoinHostPort(l.host, strconv.Itoa(int(l.port)))
+	if l.number == 0 {
+		return address
+	}
+	return numbered(address, l.number)
 }
 
-// maxProblems bounds how many problems of one list are told in full.
-const maxProblems = 16
+const (
+	// maxProblems bounds how many problems of one list are told in full.
+	maxProblems = 16
+	// maxAddresses bounds a list. Who has more has a mistake, or needs a proxy.
+	maxAddresses = 1 << 17
+	// maxNumber bounds how many endpoints one address can be.
+	maxNumber = 1024
+)
 
 // locate checks a list and takes its addresses apart; port is for those without. It
 // reports every problem at once: text that is no address or can be read in two
 // ways, one address twice, weights out of range.
 func locate(list []Address, port uint16) ([]location, error) {
+	return locateAt(list, port, func(i int) string { return fmt.Sprintf("address %d", i) })
+}
+
+// locateAt is locate for a list whose places the reader knows by other names.
+func locateAt(list []Address, port uint16, place func(int) string) ([]location, error) {
+	if len(list) > maxAddresses {
+		return nil, fmt.Errorf("httpclient: the list has %d addresses, want at most %d", len(list), maxAddresses)
+	}
 	var problems []error
 	more := 0
 	add := func(i int, format string, args ...any) {
@@ -57,7 +79,7 @@ func locate(list []Address, port uint16) ([]location, error) {
 			more++
 			return
 		}
-		problems = append(problems, fmt.Errorf("httpclient: address %d: %s", i, fmt.Sprintf(format, args...)))
+		problems = append(problems, fmt.Errorf("httpclient: %s: %s", place(i), fmt.Sprintf(format, args...)))
 	}
 	locations := make([]location, len(list))
 	seen := make(map[location]int, len(list))
@@ -74,7 +96,7 @@ func locate(list []Address, port uint16) ([]location, error) {
 			l.port = port
 		}
 		if first, dup := seen[l]; dup {
-			add(i, "Addr is %q, the same as address %d, want each once", clip(a.Addr), first)
+			add(i, "Addr is %q, the same as %s, want each once", clip(a.Addr), place(first))
 			continue
 		}
 		seen[l] = i
@@ -88,6 +110,40 @@ func locate(list []Address, port uint16) ([]location, error) {
 
 // parseAddr takes one address apart. Its errors say what is wanted instead.
 func parseAddr(s string) (location, error) {
+	address, number := cutNumber(s)
+	if number == "" {
+		return parseHostPort(s)
+	}
+	n, err := strconv.Atoi(number[1:])
+	if err != nil || n < 2 || n > maxNumber || strconv.Itoa(n) != number[1:] {
+		return location{}, fmt.Errorf("want a number of 2 to %d after '#'", maxNumber)
+	}
+	l, err := parseHostPort(address)
+	l.number = n
+	return l, err
+}
+
+// cutNumber cuts s before the '#' of its number, which is "" if it has none. A '#' in
+// brackets belongs to the zone.
+func cutNumber(s string) (address, number string) {
+	i := strings.LastIndexByte(s, '#')
+	if i < 0 || strings.IndexByte(s[i:], ']') >= 0 {
+		return s, ""
+	}
+	return s[:i], s[i:]
+}
+
+// numbered is the text of the nth endpoint at an address.
+func numbered(address string, n int) string { return address + "#" + strconv.Itoa(n) }
+
+// dialed returns where to connect to for an endpoint: its ID without the number.
+func dialed(id string) string {
+	address, _ := cutNumber(id)
+	return address
+}
+
+// parseHostPort is parseAddr for text without a number.
+func parseHostPort(s string) (location, error) {
 	if s == "" {
 		return location{}, errors.New("want a host, with or without a port")
 	}
@@ -131,7 +187,7 @@ func parseName(s string) (location, error) {
 	if !isHostName(host) {
 		return location{}, errors.New("want an IP address, or a name of letters, digits, '-', '_' and '.'")
 	}
-	return location{strings.ToLower(host), port}, nil
+	return location{host: strings.ToLower(host), port: port}, nil
 }
 
 // at is the location of an IP address, which has one text: an IPv4 address written as
@@ -140,7 +196,7 @@ func at(ip netip.Addr, port uint16) (location, error) {
 	if err := checkZone(ip.Zone()); err != nil {
 		return location{}, err
 	}
-	return location{ip.Unmap().String(), port}, nil
+	return location{host: ip.Unmap().String(), port: port}, nil
 }
 
 // ambiguous reports whether the text of an IPv6 address without brackets can also be

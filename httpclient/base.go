@@ -143,6 +143,7 @@ func trackedDial(tmpl *http.Transport, addr string) *trackedLeaf {
 func fixedDial(tmpl *http.Transport, addr string) *http.Transport {
 	t := tmpl.Clone()
 	dial := tmpl.DialContext
+	addr = dialed(addr)
 	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err == nil && conn == nil {

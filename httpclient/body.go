@@ -9,16 +9,18 @@ import (
 	"github.com/evenkeel/evenkeel"
 )
 
-// answered books the headers of resp and makes the request end with its body. What the
+// answered books the headers of resp, returns what they say, and makes the request end with its body. What the
 // headers say is learnt now: the body of an error may take its time, or be left open. The
 // response stays the one that net/http made, with the body in a box.
-func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.Pick[*endpoint]) {
-	result := resultOfAnswer(resp)
+func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.Pick[*endpoint], reports reporting) evenkeel.Result {
+	reported := reports.take(&pick, resp.Header)
+	e := pick.Handle()
+	result := e.result(resp)
 	if bodyless(req, resp) {
-		e := pick.Handle()
 		pick.Done(result) // the same, with one look at the clock
 		e.release()
-		return
+		sent.finish()
+		return result
 	}
 	pick.Answered(result)
 	if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -26,12 +28,16 @@ func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.
 			u := &upgraded{conn: conn}
 			u.box(conn, req, sent, pick, result.Outcome)
 			resp.Body = u
-			return
+			return result
 		}
 	}
 	b := new(body)
 	b.box(resp.Body, req, sent, pick, result.Outcome)
+	if reports.wanted && !reported {
+		b.resp = resp
+	}
 	resp.Body = b
+	return result
 }
 
 // bodyless reports whether there is nothing to wait for. Callers need not close a body
@@ -54,9 +60,10 @@ func bodyless(req *http.Request, resp *http.Response) bool {
 type body struct {
 	io.ReadCloser
 	req     *http.Request // for its context
-	sent    *sent         // nil if the request had no body that could fail
+	sent    *sent         // nil if the request had no body that could fail, and no context of its own
 	pick    evenkeel.Pick[*endpoint]
 	outcome evenkeel.Outcome // by the headers, and of a body that ends well
+	resp    *http.Response   // nil unless its trailer may have a load report
 	ended   atomic.Bool
 }
 
@@ -72,14 +79,18 @@ func (b *body) Read(p []byte) (int, error) {
 			err = b.pick.Handle().explain(err)
 		}
 		outcome := b.outcome
+		var trailer http.Header
 		switch {
 		case err == io.EOF: // a Reader returns it as it is
+			if b.resp != nil {
+				trailer = b.resp.Trailer
+			}
 		case b.sent.bodyFailed(): // which ends the answer too
 			outcome = evenkeel.Unknown
 		default:
 			outcome = outcomeOfAnswerError(b.req, err)
 		}
-		b.end(outcome)
+		b.end(outcome, trailer)
 	}
 	return n, err
 }
@@ -87,19 +98,23 @@ func (b *body) Read(p []byte) (int, error) {
 // Close closes the body. A caller that has seen enough got its answer. The request
 // ends before the inner Close, whose effect on a running Read is no failure.
 func (b *body) Close() error {
-	b.end(b.outcome)
+	b.end(b.outcome, nil) // a Read may be at work on the trailer
 	return b.ReadCloser.Close()
 }
 
 // end ends the request, once. It teaches more than the headers did only if they were good
-// and the body was not.
-func (b *body) end(outcome evenkeel.Outcome) {
+// and the body was not. The trailer is the answer's once that is complete.
+func (b *body) end(outcome evenkeel.Outcome, trailer http.Header) {
 	if b.ended.Load() || !b.ended.CompareAndSwap(false, true) {
 		return
+	}
+	if len(trailer) > 0 {
+		reporting{wanted: true}.take(&b.pick, trailer)
 	}
 	e := b.pick.Handle()
 	b.pick.Done(evenkeel.Result{Outcome: outcome})
 	e.release()
+	b.sent.finish()
 }
 
 // outcomeOfAnswerError maps an error of reading an answer's body: the connection was
@@ -128,7 +143,7 @@ type upgraded struct {
 func (u *upgraded) Read(p []byte) (int, error) {
 	n, err := u.conn.Read(p)
 	if err != nil {
-		u.end(evenkeel.Unknown)
+		u.end(evenkeel.Unknown, nil)
 	}
 	return n, err
 }

@@ -68,7 +68,7 @@ func (c *checks) update(selected []*endpoint) {
 	}
 	list := make([]probe.Endpoint, len(selected))
 	for i, e := range selected {
-		list[i] = probe.Endpoint{ID: e.addr, Addr: e.addr}
+		list[i] = probe.Endpoint{ID: e.addr, Addr: dialed(e.addr)}
 	}
 	c.runner.Update(list)
 }

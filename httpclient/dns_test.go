@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -74,6 +75,33 @@ func (n *noted) Error(err error) {
 
 func (n *noted) Refresh() <-chan struct{} { return n.hints }
 
+// text returns the last list as "address=weight", sorted, and the last error.
+func (n *noted) text() (list string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.errs) > 0 {
+		err = n.errs[len(n.errs)-1]
+	}
+	if len(n.lists) == 0 {
+		return "no list", err
+	}
+	return listed(n.lists[len(n.lists)-1]), err
+}
+
+// listed returns a list as text in which its order says nothing.
+func listed(list []Address) string {
+	var all []string
+	for _, a := range list {
+		text := a.Addr
+		if a.Weight.IsSet() {
+			text += "=" + strconv.FormatFloat(a.Weight.Value(), 'g', 4, 64)
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
 // list returns the addresses of list i, in its order.
 func (n *noted) list(i int) []string {
 	n.mu.Lock()
@@ -100,13 +128,13 @@ func (n *noted) last() []string {
 	return got
 }
 
-// watching runs d's Watch of host and calls f while it runs.
-func watching(t *testing.T, d *DNS, host string, f func(*noted)) {
+// watching runs r's Watch of host and calls f while it runs.
+func watching(t *testing.T, r Resolver, host string, f func(*noted)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	sink := &noted{hints: make(chan struct{}, 1)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := d.Watch(ctx, Target{Scheme: "http", Host: host, Port: "80"}, sink); !errors.Is(err, context.Canceled) {
+		if err := r.Watch(ctx, Target{Scheme: "http", Host: host, Port: "80"}, sink); !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch: %v", err)
 		}
 	})
@@ -233,8 +261,8 @@ func TestDNSComesEarlierWhenConnectionsFailButNotOften(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		gaps := z.gaps()
-		if slices.Min(gaps) < dnsMinInterval || slices.Max(gaps) > dnsMinInterval+200*time.Millisecond {
-			t.Errorf("gaps between lookups are %v, want about %v", gaps, dnsMinInterval)
+		if slices.Min(gaps) < lookLeast || slices.Max(gaps) > lookLeast+200*time.Millisecond {
+			t.Errorf("gaps between lookups are %v, want about %v", gaps, lookLeast)
 		}
 		tr.Close()
 	})
@@ -244,7 +272,7 @@ func TestDNSHungLookupFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := func(ctx context.Context, _ string) ([]netip.Addr, error) { <-ctx.Done(); return nil, ctx.Err() }
 		watching(t, &DNS{Lookup: hung}, "svc.test", func(n *noted) {
-			time.Sleep(dnsTimeout + time.Second)
+			time.Sleep(lookTimeout + time.Second)
 			if lists, errs := n.counts(); lists != 0 || errs != 1 {
 				t.Errorf("%d lists and %d errors, want 0 and 1", lists, errs)
 			}

@@ -17,6 +17,23 @@
 // header, TLS server name, certificates, cookies, redirects, Response.Request and
 // Response.Location are those of the URL.
 //
+// # Where addresses come from
+//
+// Transport.Resolver finds the endpoints of each target, and goes on doing so:
+//
+//	nil, or &DNS{}              the A and AAAA records of the URL's host, again every 30 s
+//	&SRV{}                      SRV records, with ports, priorities and weights
+//	Static{{Addr: "10.0.0.1"}}  a fixed list
+//	&File{Path: "backends"}     a file, whenever it changes
+//	&Poll{Func: f}              a function, called every 30 s
+//	Merge{a, b}                 all that several resolvers find
+//	&MinBackends{N: 8}          several endpoints, and connections, for each address
+//
+// Package grpcresolver adapts those that exist for gRPC, and a [Resolver] of your own has one method.
+// All but Static ask earlier when connections fail, except File, which looks every 5 s. Their order of addresses says
+// nothing. One that fails leaves the last list in force, an empty list empties the target, and
+// Snapshot shows the last error. A list has at most 131,072 addresses.
+//
 // # In flight
 //
 // A request counts as in flight from the choice until its answer's body is at its end

@@ -45,7 +45,7 @@ func (g *group) endpoint(id string) *endpoint {
 	if e := g.leaving.all[id]; e != nil {
 		return e
 	}
-	return &endpoint{addr: id, newLeaf: g.newLeaf}
+	return &endpoint{addr: id, newLeaf: g.newLeaf, classify: g.classify}
 }
 
 // depart lets those of list and who is drained leave from now on, lets those stay that are back, and returns what is

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/evenkeel/evenkeel"
 )
 
 // leaf sends requests to one endpoint. It is an *http.Transport except in tests.
@@ -18,8 +20,11 @@ type leaf interface {
 // endpoint is a pool's handle: one address of one target, with its connections.
 type endpoint struct {
 	// Set at construction.
-	addr    string
-	newLeaf func(addr string) leaf
+	addr     string
+	newLeaf  func(addr string) leaf
+	classify func(*http.Response, error) evenkeel.Outcome // nil: as outcome.go has it
+
+	record atomic.Pointer[evenkeel.Record] // as of the last request; nil before the first
 
 	made    atomic.Pointer[leaf] // nil before it is needed
 	making  sync.Mutex           // held to set made

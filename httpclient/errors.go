@@ -3,6 +3,9 @@ package httpclient
 import (
 	"errors"
 	"net"
+	"strconv"
+
+	"github.com/evenkeel/evenkeel"
 )
 
 // The errors of a Transport itself. Test for them with errors.Is: an http.Client wraps
@@ -10,6 +13,12 @@ import (
 var (
 	// ErrClosed says that the Transport was closed.
 	ErrClosed = errors.New("httpclient: the Transport is closed")
+	// ErrNoEndpoints says that a target has no endpoint that may be used: its list is empty
+	// (evenkeel.ErrEmpty), or none of it is ready (evenkeel.ErrNoneReady).
+	ErrNoEndpoints = errors.New("httpclient: there is no endpoint")
+	// ErrOverloaded says that this client has as many requests in flight as evenkeel.LimitConfig
+	// allows. It is evenkeel.ErrOverloaded.
+	ErrOverloaded = evenkeel.ErrOverloaded
 	// ErrTooManyTargets says that a request would need one more target than
 	// Transport.MaxTargets, and that all of them have requests in flight.
 	ErrTooManyTargets = errors.New("httpclient: MaxTargets targets are in use")
@@ -20,7 +29,7 @@ var (
 	// ErrUnreached says that nothing of the request was sent, so that sending it again can
 	// do no harm, whatever its method: no endpoint was found (*TargetError), or no
 	// connection to the one that was chosen could be made (refused, no answer to the
-	// dialer in time, a failed TLS handshake). It is what such errors are, for errors.Is,
+	// dialer in time, a failed TLS handshake), or it refused the request unread (HTTP/2's REFUSED_STREAM and GOAWAY). It is what such errors are, for errors.Is,
 	// not what they say. A request's body was closed, as after any error: to send it again,
 	// take another one from http.Request.GetBody.
 	ErrUnreached = errors.New("httpclient: nothing of the request was sent")
@@ -51,8 +60,65 @@ func (e *TargetError) Unwrap() error { return e.Err }
 // and net.Error say so too.
 func (e *TargetError) Timeout() bool { return isTimeout(e.Err) }
 
-// Is says that it is an ErrUnreached.
-func (e *TargetError) Is(target error) bool { return target == ErrUnreached }
+// Temporary is there to make it a net.Error.
+func (e *TargetError) Temporary() bool { return false }
+
+// Is says that it is an ErrUnreached, and whether it is an ErrNoEndpoints.
+func (e *TargetError) Is(target error) bool {
+	return target == ErrUnreached ||
+		target == ErrNoEndpoints && (errors.Is(e.Err, evenkeel.ErrEmpty) || errors.Is(e.Err, evenkeel.ErrNoneReady))
+}
+
+// AttemptError says how the last try of a request failed. It wraps what http.Transport said.
+type AttemptError struct {
+	// Target is the service.
+	Target Target
+	// Endpoint is the address of the endpoint.
+	Endpoint string
+	// Attempt is the number of the try, which is also how many there were, unless it was hedged.
+	Attempt int
+	// Outcome is what the endpoint's record was told.
+	Outcome evenkeel.Outcome
+	// Sent says that the endpoint may have acted on the try. If it is false, nothing of it was sent, or
+	// it was refused unread, and sending the request again can do no harm (of an idempotent request that
+	// http.Transport sent twice by itself, it is about the second time).
+	Sent bool
+	// Err is the cause.
+	Err error
+}
+
+// Error names the target, the endpoint, the try and the cause.
+func (e *AttemptError) Error() string {
+	return "httpclient: " + e.Target.String() + ": endpoint " + e.Endpoint + ", attempt " + strconv.Itoa(e.Attempt) + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *AttemptError) Unwrap() error { return e.Err }
+
+// Timeout reports whether the cause is a time limit that ran out, so that url.Error
+// and net.Error say so too.
+func (e *AttemptError) Timeout() bool { return isTimeout(e.Err) }
+
+// Temporary is there to make it a net.Error.
+func (e *AttemptError) Temporary() bool { return false }
+
+// Is says whether it is an ErrUnreached.
+func (e *AttemptError) Is(target error) bool { return target == ErrUnreached && !e.Sent }
+
+// Reasons of a Transport's own to end a try, and errors that no caller sees.
+var (
+	errTryTimeout = error(&tryTimeoutError{})
+	errLost       = errors.New("httpclient: another try was faster")
+	errNoTime     = errors.New("httpclient: there is no time for another try")
+	errNotYet     = errors.New("httpclient: there is none yet")
+)
+
+// tryTimeoutError says that RetryConfig.TryTimeout is over.
+type tryTimeoutError struct{}
+
+func (*tryTimeoutError) Error() string   { return "no answer within RetryConfig.TryTimeout" }
+func (*tryTimeoutError) Timeout() bool   { return true }
+func (*tryTimeoutError) Temporary() bool { return false }
 
 // unreachedError makes an ErrUnreached of an error of connecting. Its text and what it
 // wraps are those of that error.
@@ -71,6 +137,14 @@ func unreached(err error) error {
 	}
 	return &unreachedError{err}
 }
+
+// isDial reports whether err is one of the dialer, rather than of the handshake after it.
+func isDial(err error) bool {
+	var dial *unreachedError
+	return errors.As(err, &dial)
+}
+
+func isDrained(err error) bool { return errors.Is(err, ErrDrained) }
 
 func isTimeout(err error) bool {
 	var ne net.Error

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/limit"
 	"github.com/evenkeel/evenkeel/internal/probe"
 )
 
@@ -33,6 +35,13 @@ type fleet struct {
 	newLeaf    func(target Target, addr string) leaf
 	newProber  func(target Target, warn func(string)) (probe.Prober, error) // nil: no checks
 	rand       func() uint64
+	rules      *rules
+	hedge      *hedging
+	budget     limit.BudgetConfig
+	classify   func(*http.Response, error) evenkeel.Outcome
+	observer   Observer
+	balance    func(*url.URL) bool // nil: all
+	others     http.RoundTripper   // for what is not balanced; nil: there is nothing such
 	maxTargets int
 	targetIdle time.Duration
 	ctx        context.Context // done when the fleet is closed
@@ -79,9 +88,11 @@ func newFleet(t *Transport) (*fleet, error) {
 	if f.targetIdle < sweepEvery {
 		problems = append(problems, fmt.Errorf("httpclient: TargetIdleTimeout is %v, want 0 or at least %v", f.targetIdle, sweepEvery))
 	}
+	problems = append(problems, f.repeat(t))
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
+	f.passOn(t, tmpl)
 	f.keys = affinityOf(t.Key, t.Config)
 	if f.newLeaf == nil {
 		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
@@ -97,6 +108,39 @@ func newFleet(t *Transport) (*fleet, error) {
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	go f.sweep()
 	return f, nil
+}
+
+// repeat takes over what t says of retries and hedges.
+func (f *fleet) repeat(t *Transport) error {
+	var retry RetryConfig
+	if t.Retry != nil {
+		retry = *t.Retry
+	}
+	problems := []error{retry.Validate()}
+	if t.Hedge != nil {
+		problems = append(problems, t.Hedge.Validate())
+	}
+	f.rules, f.budget, f.hedge = retry.rules(), retry.Budget.limits(), t.Hedge.hedging()
+	f.classify, f.observer = t.Classify, t.Observer
+	return errors.Join(problems...)
+}
+
+// passOn takes over what t says of hosts that are not balanced.
+func (f *fleet) passOn(t *Transport, tmpl *http.Transport) {
+	if t.Balance == nil {
+		return
+	}
+	f.balance, f.others = t.Balance, t.PassThrough
+	if f.others == nil {
+		f.others = tmpl.Clone()
+	}
+}
+
+// closeOthers closes the idle connections to hosts that are not balanced.
+func (f *fleet) closeOthers() {
+	if c, ok := f.others.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 // checkConfig reports what a pool would not take. Validate looks up no index of a subset.
@@ -163,17 +207,28 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	budget, err := limit.NewBudget(f.budget)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(f.ctx)
 	g := &group{
 		target:    target,
 		pool:      pool,
 		keys:      f.keys,
+		reports:   reportingOf(f.config),
 		newLeaf:   func(addr string) leaf { return f.newLeaf(target, addr) },
 		hints:     make(chan struct{}, 1),
 		news:      f.news,
 		settled:   make(chan struct{}),
 		cancel:    cancel,
 		idleSince: now,
+		rules:     f.rules,
+		hedge:     f.hedge,
+		budget:    budget,
+		origin:    now,
+		classify:  f.classify,
+		observer:  f.observer,
 		leaving:   leaving{limit: f.config.DrainTimeout, origin: now, all: map[string]*endpoint{}},
 	}
 	if err := f.startChecks(g); err != nil {
@@ -253,6 +308,7 @@ func (f *fleet) close() {
 	f.usual.Store(nil)
 	f.mu.Unlock()
 	f.cancel()
+	f.closeOthers()
 	for _, g := range groups {
 		g.close()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/limit"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -18,11 +19,25 @@ type group struct {
 	pool    *evenkeel.Pool[*endpoint]
 	keys    *affinity // nil: not needed
 	checks  *checks   // nil: there are none
+	reports reporting
 	newLeaf func(addr string) leaf
 	hints   chan struct{}      // to the resolver; holds one
 	news    chan<- *group      // to the sweeper
 	cancel  context.CancelFunc // ends Watch
 	settled chan struct{}      // closed when there is a first list, a first error, or no group any more
+
+	// Of retries and hedges, set at construction.
+	rules    *rules
+	hedge    *hedging
+	budget   *limit.Budget
+	origin   time.Time // of the budget's instants
+	classify func(*http.Response, error) evenkeel.Outcome
+	observer Observer
+
+	pace     pace
+	distress atomic.Bool  // requests in flight are limited; only if there is hedging
+	calls    atomic.Int64 // that wait to be sent again
+	counts   counts
 
 	listed  atomic.Bool  // there has been a list; requests need not wait
 	used    atomic.Bool  // there was a request since the last sweep
@@ -41,6 +56,9 @@ type group struct {
 	failures   uint64
 	lastErr    error // nil after a good list
 }
+
+// counts are what Snapshot shows of retries and hedges.
+type counts struct{ retries, hedges, hedgesWon atomic.Uint64 }
 
 // Update makes list the group's endpoints.
 func (g *group) Update(list []Address) error {
@@ -133,6 +151,7 @@ func (g *group) reselect() (left []*endpoint) {
 // sweep does the pool's housekeeping, and returns when it is due next.
 func (g *group) sweep(now time.Time) (next time.Time) {
 	next = g.pool.Sweep(now)
+	g.sweepPace(now)
 	g.mu.Lock()
 	var p parting
 	if !g.closed {
@@ -146,6 +165,16 @@ func (g *group) sweep(now time.Time) (next time.Time) {
 	g.mu.Unlock()
 	p.close()
 	return next
+}
+
+// sweepPace works out what retries and hedges go by.
+func (g *group) sweepPace(now time.Time) {
+	if g.hedge == nil {
+		g.pace.sweep(now, defaultQuantile)
+		return
+	}
+	g.pace.sweep(now, g.hedge.quantile)
+	g.distress.Store(g.pool.Stats().Limit > 0)
 }
 
 // Error takes note of a failed lookup.
@@ -221,38 +250,66 @@ func (g *group) watch(ctx context.Context, r Resolver) {
 	}
 }
 
-// pick chooses the endpoint of a request. Before the first list it waits for one, as
-// long as the request's context allows; when looking for it failed, the request
+// pick chooses the endpoint of a try at instant now, none of tried if there is another. Before the first list it
+// waits for one, as long as the request's context allows; when looking for it failed, the request
 // does. A request that has ended already is no endpoint's: nobody is picked for it.
-func (g *group) pick(req *http.Request) (evenkeel.Pick[*endpoint], error) {
+func (g *group) pick(now time.Time, c *call, tried []*evenkeel.Record) (p evenkeel.Pick[*endpoint], err error) {
 	if !g.used.Load() { // all requests write the same, so only the first of a second does
 		g.used.Store(true)
 	}
 	g.checks.used()
+	req := c.req
 	if !g.listed.Load() {
 		if err := g.await(req); err != nil {
-			return evenkeel.Pick[*endpoint]{}, err
+			return p, err
 		}
+		now = time.Now()
 	}
 	if err := ended(req); err != nil {
-		return evenkeel.Pick[*endpoint]{}, err
+		return p, err
 	}
 	r := describe(req)
+	r.Idempotent, r.Avoid = c.idempotent, tried
 	if g.keys != nil {
 		r.Key, r.HasKey = g.keys.hash(req)
 	}
-	p, err := g.pool.Pick(r)
-	switch {
-	case err == nil:
-		if t, ok := req.Context().Deadline(); ok {
-			p.SetDeadline(t)
-		}
-		return p, nil
-	case err == evenkeel.ErrClosed: // as the pool returns it; wrapped it may be anybody's
-		return p, errEvicted
-	default:
-		return p, &TargetError{Target: g.target, Op: "pick an endpoint", Err: err}
+	if c.steered() {
+		p, err = g.steer(now, r, c)
+	} else {
+		p, err = g.pool.PickAt(now, r)
 	}
+	if err != nil {
+		return p, g.noPick(err)
+	}
+	if e, rec := p.Handle(), p.Record(); e.record.Load() != rec {
+		e.record.Store(rec)
+	}
+	if t, ok := c.deadline(now); ok {
+		p.SetDeadline(t)
+	}
+	return p, nil
+}
+
+// noPick makes a pool's error the Transport's.
+func (g *group) noPick(err error) error {
+	if err == evenkeel.ErrClosed { // as the pool returns it; wrapped it may be anybody's
+		return errEvicted
+	}
+	if _, told := err.(*TargetError); told {
+		return err
+	}
+	return &TargetError{Target: g.target, Op: "pick an endpoint", Err: err}
+}
+
+// deadline is when the time of a try that begins now is over.
+func (c *call) deadline(now time.Time) (t time.Time, ok bool) {
+	t, ok = c.req.Context().Deadline()
+	if d := c.rules.tryTimeout; d > 0 {
+		if own := now.Add(d); !ok || own.Before(t) {
+			return own, true
+		}
+	}
+	return t, ok
 }
 
 // errEvicted is for RoundTrip alone, which then asks for the target again.

@@ -15,6 +15,15 @@ import (
 	"github.com/evenkeel/evenkeel/picker"
 )
 
+// result maps what the headers of an answer say, as the Transport's Classify has it.
+func (e *endpoint) result(resp *http.Response) evenkeel.Result {
+	r := resultOfAnswer(resp)
+	if e.classify != nil {
+		r.Outcome = e.classify(resp, nil)
+	}
+	return r
+}
+
 // resultOfAnswer maps what the headers of an answer say.
 func resultOfAnswer(resp *http.Response) evenkeel.Result {
 	// Only these two statuses make something of the header, and looking it up costs

@@ -44,6 +44,7 @@ var everyPolicy = []struct {
 	{`{"p2c": {"signal": "peak_ewma"}}`, 0, anyShare},
 	{`{"p2c": {"signal": {"peak_ewma": {"form": "linkerd", "tau": "1s"}}}}`, 0, anyShare},
 	{`{"p2c": {"choices": 4}}`, 0, anyShare},
+	{`"weighted"`, 300, 0},
 	{`"least"`, inTurn, 0}, // it costs a third, while both are idle
 	{`{"least": {"signal": "latency"}}`, 0, anyShare},
 	{`"maglev"`, 0, anyShare}, // without keys: the fallback

@@ -24,9 +24,9 @@ type Sink interface {
 	// Update replaces the whole list. What is known of an address that stays (its
 	// connections, latency, requests in flight) stays with it, in whatever order the
 	// list comes. An empty list empties the target: its requests fail at once from then
-	// on, with evenkeel.ErrEmpty. A list with a problem, one address twice among them,
-	// changes nothing: the error tells all its problems, for the resolver to act on if it
-	// can, and is shown in the target's stats. The list is not kept.
+	// on, with evenkeel.ErrEmpty. A list with a problem changes nothing, such as one with an
+	// address twice, or with more than 131,072: the error tells all its problems, for the
+	// resolver to act on if it can, and is shown in the target's stats. The list is not kept.
 	Update(list []Address) error
 	// Error says that looking for addresses failed. The last good list stays in force;
 	// requests that have none fail with err.

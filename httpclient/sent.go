@@ -2,8 +2,10 @@ package httpclient
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -17,6 +19,35 @@ type sent struct {
 	req    http.Request // the caller's, but for the body
 	body   sentBody
 	failed atomic.Bool // the body's own Read returned an error
+
+	cancel  context.CancelCauseFunc // of a try's own context; nil: it has none
+	over    atomic.Bool             // the answer is, and cancel waits for the request's body
+	tracked bool                    // got counts
+	got     atomic.Bool             // there was a connection
+	tracker *sent                   // has tracked and got instead; nil: none
+}
+
+// gotConn is httptrace's.
+func (s *sent) gotConn(httptrace.GotConnInfo) { s.got.Store(true) }
+
+// connected reports whether something may have been sent: that there was a connection, or that nobody looked.
+func (s *sent) connected() bool {
+	if s != nil && s.tracker != nil {
+		s = s.tracker
+	}
+	return s == nil || !s.tracked || s.got.Load()
+}
+
+// finish ends the try's own context, when its answer has ended. A request's body that is still on its way,
+// as it may be when the answer came early, goes on.
+func (s *sent) finish() {
+	if s == nil || s.cancel == nil {
+		return
+	}
+	s.over.Store(true)
+	if s.body.ReadCloser == nil || s.body.closed.Load() {
+		s.cancel(nil)
+	}
 }
 
 // watched returns req as it is to be sent, and what watches its body: nil where there
@@ -64,7 +95,11 @@ func (b *sentBody) Read(p []byte) (int, error) {
 // Close closes the body.
 func (b *sentBody) Close() error {
 	b.closed.Store(true)
-	return b.ReadCloser.Close()
+	err := b.ReadCloser.Close()
+	if s := b.sent; b == &s.body && s.cancel != nil && s.over.Load() {
+		s.cancel(nil)
+	}
+	return err
 }
 
 // The two types that io.NopCloser has, for readers without WriteTo and with it.

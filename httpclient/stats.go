@@ -21,6 +21,12 @@ type TargetStats struct {
 	// Checks is, by endpoint, what its last health check came to, such as "HTTP 503", or that none has
 	// ended; nil without checks. Whether the endpoint is in or out for it, its State says.
 	Checks map[string]string
+	// Retries is how many tries followed a failed one.
+	Retries uint64
+	// Hedges is how many tries were made beside another, and HedgesWon how many of them were the answer.
+	Hedges, HedgesWon uint64
+	// RefusedByBudget is how many retries and hedges there was no budget for.
+	RefusedByBudget uint64
 	// Stats are those of the endpoints.
 	evenkeel.Stats
 }
@@ -51,6 +57,11 @@ func (g *group) stats() TargetStats {
 		ResolveErrors: g.failures,
 		ResolveError:  g.lastErr,
 		Stats:         g.pool.Stats(),
+
+		Retries:         g.counts.retries.Load(),
+		Hedges:          g.counts.hedges.Load(),
+		HedgesWon:       g.counts.hedgesWon.Load(),
+		RefusedByBudget: g.budget.Denied(),
 	}
 	g.checks.show(&s)
 	return s

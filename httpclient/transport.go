@@ -2,6 +2,7 @@ package httpclient
 
 import (
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,29 @@ type Transport struct {
 	// Protocols registered with RegisterProtocol are not taken over.
 	Base *http.Transport
 
+	// Retry says when a request is sent once more. nil means &RetryConfig{}: when nothing was sent,
+	// and if it is idempotent when its connection broke.
+	Retry *RetryConfig
+
+	// Hedge says when a request that has no answer yet is sent to a second endpoint as well. nil means never.
+	Hedge *HedgeConfig
+
+	// Classify says what an answer, or the error of a try, means for the endpoint; one of the two is nil. It is asked instead
+	// of what package picker says of statuses, and of errors that may be the endpoint's, not of
+	// those of the caller's or the Transport's own making. It must not read the body. What
+	// is retried does not depend on it. nil means picker.OutcomeOfHTTP, and Failure, Unreached or Timeout.
+	Classify func(resp *http.Response, err error) evenkeel.Outcome
+
+	// Observer is told of tries, retries and hedges. nil means nobody.
+	Observer Observer
+
+	// Balance says of a URL whether its host is balanced. nil means that all are.
+	Balance func(*url.URL) bool
+
+	// PassThrough sends the requests that are not balanced, as they are. nil means an http.Transport
+	// like that of an endpoint, which connects to the URL's host.
+	PassThrough http.RoundTripper
+
 	// MaxTargets is how many targets (scheme, host and port) may be in use at a time. One
 	// more takes the place of the one that has been without requests for longest; if
 	// all have requests in flight it fails with ErrTooManyTargets. 0 means 256; at most
@@ -68,6 +92,7 @@ type Transport struct {
 
 	started atomic.Pointer[startup]
 	mu      sync.Mutex // held to set started
+	leaving *fleet     // that Shutdown waits for; guarded by mu
 }
 
 // startup is what became of a Transport's first use.
@@ -76,7 +101,8 @@ type startup struct {
 	err   error
 }
 
-// RoundTrip sends req to an endpoint of its target, as http.RoundTripper says. The
+// RoundTrip sends req to an endpoint of its target, as http.RoundTripper says, and again to
+// another if that fails and Retry allows it. The
 // request is passed on as it is, with its body watched for errors, which are not the
 // endpoint's. It counts as in flight until the answer's body is at
 // its end or closed; the endpoint's latency is the time to the headers, and what their
@@ -84,65 +110,29 @@ type startup struct {
 //
 // Errors before an endpoint was chosen are *TargetError, ErrClosed,
 // ErrTooManyTargets, the cause of a context that is done already, or say what is wrong
-// with the request or the Transport. After that they are those of http.Transport. Where nothing was sent they are an
-// [ErrUnreached]. A request is sent once: there are no retries (see the package's
-// documentation).
+// with the request or the Transport. After that they are an *AttemptError with that of http.Transport in
+// it, of the last try, or the cause of a context that was cancelled meanwhile. Where nothing was sent they are an
+// [ErrUnreached].
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	g, pick, err := t.pick(req)
-	if err != nil {
-		closeBody(req)
-		return nil, err
-	}
-	e := pick.Handle()
-	if err := ended(req); err != nil { // during the pick
-		pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
-		e.release()
-		closeBody(req)
-		return nil, err
-	}
-	out, sent := watched(req)
-	resp, err := e.leaf().RoundTrip(out)
-	if err == nil {
-		if sent != nil {
-			resp.Request = req
-		}
-		answered(req, sent, resp, pick)
-		return resp, nil
-	}
-	err = e.explain(err)
-	outcome := evenkeel.Unknown
-	if !sent.bodyFailed() {
-		outcome = outcomeOfError(req, err)
-	}
-	pick.Done(evenkeel.Result{Outcome: outcome})
-	e.release()
-	if outcome == evenkeel.Unreached || outcome == evenkeel.Failure {
-		g.hint()
-	}
-	if outcome == evenkeel.Unreached {
-		err = unreached(err)
-	}
-	return nil, err
-}
-
-// pick chooses the endpoint for req, on first use starting what that takes.
-func (t *Transport) pick(req *http.Request) (*group, evenkeel.Pick[*endpoint], error) {
-	var none evenkeel.Pick[*endpoint]
 	f, err := t.start()
 	if err != nil {
-		return nil, none, err
+		closeBody(req)
+		return nil, err
+	}
+	if f.balance != nil && req.URL != nil && !f.balance(req.URL) {
+		return f.others.RoundTrip(req)
 	}
 	for {
 		g, err := f.group(req.URL)
 		if err != nil {
-			return nil, none, err
+			closeBody(req)
+			return nil, err
 		}
-		p, err := g.pick(req)
-		if err != errEvicted {
-			return g, p, err
-		}
-		// The target was evicted between the two; or the Transport was closed, which
+		// The target may have been evicted between the two; or the Transport was closed, which
 		// the next round finds. It finds too whether the request's context is done.
+		if resp, err := g.send(req); err != errEvicted {
+			return resp, err
+		}
 	}
 }
 
@@ -168,6 +158,7 @@ func (t *Transport) CloseIdleConnections() {
 		for _, g := range *f.groups.Load() {
 			g.closeIdle()
 		}
+		f.closeOthers()
 	}
 }
 
@@ -177,10 +168,13 @@ func (t *Transport) CloseIdleConnections() {
 func (t *Transport) Close() {
 	t.mu.Lock()
 	f := t.running()
+	if f == nil {
+		f = t.leaving
+	}
 	t.started.Store(&startup{err: ErrClosed})
 	t.mu.Unlock()
 	if f != nil {
-		f.close()
+		f.close() // once more changes nothing
 	}
 }
 

@@ -58,7 +58,8 @@ func TestErrorsSayWhetherAnythingWasSent(t *testing.T) {
 func TestUnreachedErrorIsStillTheOneOfTheConnection(t *testing.T) {
 	_, err := client(t, &Transport{Resolver: static(serve(t, 1, hello, withTLS))}).Get("https://svc.test/")
 	var cert *tls.CertificateVerificationError
-	if !errors.As(err, &cert) || errors.Unwrap(err).Error() != cert.Error() {
+	var failed *AttemptError
+	if !errors.As(err, &cert) || !errors.As(err, &failed) || failed.Err.Error() != cert.Error() || failed.Sent || failed.Attempt != 1 {
 		t.Errorf("%v, want what net/http says", err)
 	}
 	if once := unreached(io.EOF); unreached(once) != once {

@@ -1,0 +1,306 @@
+package httpclient
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/limit"
+)
+
+// call is one request of a caller's, over all its tries.
+type call struct {
+	group      *group
+	req        *http.Request
+	control    *control // nil: none
+	rules      *rules
+	idempotent bool
+	upgrade    bool
+	tries      int                // that were begun
+	tried      []*evenkeel.Record // their endpoints, from the second try on
+}
+
+// verdict says what may be done about a try that has ended.
+type verdict uint8
+
+const (
+	final  verdict = iota // it is what the caller gets
+	unsent                // nothing was sent, or it was refused unread
+	broken                // it may have been acted on, and there is no answer
+	asked                 // an answer of RetryConfig.Statuses
+)
+
+// result is how one try ended.
+type result struct {
+	resp     *http.Response
+	err      error
+	record   *evenkeel.Record // its endpoint's
+	endpoint *endpoint
+	number   int
+	hedge    bool
+	outcome  evenkeel.Outcome
+	verdict  verdict
+	hopeless bool // on the same endpoint it would fail again
+	over     bool // nobody waits for another: the caller left, or the request is at fault
+}
+
+// good reports whether the result is an answer that there is no better one to be hoped for.
+func (r *result) good() bool {
+	return r.resp != nil && r.verdict == final && r.outcome != evenkeel.Failure && r.outcome != evenkeel.Overload
+}
+
+// send sends req once, and again if that is called for.
+func (g *group) send(req *http.Request) (*http.Response, error) {
+	c := call{group: g, req: req, control: controlOf(req.Context()), rules: g.rules}
+	if err := c.prepare(); err != nil {
+		return nil, c.unbegun(err)
+	}
+	if d := g.hedgeDelay(&c); d > 0 {
+		return c.race(d)
+	}
+	now := time.Now()
+	pick, err := g.pick(now, &c, nil)
+	if err != nil {
+		return nil, c.unbegun(err)
+	}
+	g.budget.Begin(g.at(now))
+	r := c.try(now, pick, try{})
+	if c.mayRepeat(&r) {
+		r = c.again(r)
+	}
+	g.budget.End()
+	return r.resp, r.err
+}
+
+// unbegun ends a call that had no try. Of an evicted target there will be another call.
+func (c *call) unbegun(err error) error {
+	if err != errEvicted {
+		closeBody(c.req)
+	}
+	return err
+}
+
+// at is an instant as the budget has it.
+func (g *group) at(now time.Time) int64 { return int64(now.Sub(g.origin)) }
+
+// prepare fills in what the request says of how it is to be sent.
+func (c *call) prepare() error {
+	c.idempotent = isIdempotentRequest(c.req)
+	c.upgrade = len(c.req.Header["Upgrade"]) > 0
+	ctl := c.control
+	if ctl == nil {
+		return nil
+	}
+	if ctl.rulesErr != nil {
+		return ctl.rulesErr
+	}
+	if ctl.rules != nil {
+		c.rules = ctl.rules
+	}
+	if ctl.idempotent != nil {
+		c.idempotent = *ctl.idempotent
+	}
+	return nil
+}
+
+// chained reports whether the request is itself a retry of somebody who says so.
+func (c *call) chained() bool {
+	return c.rules.header != "" && len(c.req.Header[c.rules.header]) > 0
+}
+
+// try is what one try has of its own. The zero try is sent under the request's context.
+type try struct {
+	ctx    context.Context         // nil: the request's
+	cancel context.CancelCauseFunc // of ctx
+	hedge  bool
+}
+
+// try sends the request to the endpoint that was picked at instant now, and books what comes of it.
+func (c *call) try(now time.Time, pick evenkeel.Pick[*endpoint], t try) result {
+	c.tries++
+	return c.run(now, pick, t, c.tries)
+}
+
+// run is try without counting it.
+func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number int) result {
+	g, e := c.group, pick.Handle()
+	r := result{record: pick.Record(), endpoint: e, number: number}
+	err := ended(c.req) // during the pick, or the wait
+	var (
+		out   *http.Request
+		s     *sent
+		timer *time.Timer
+	)
+	if err == nil && c.rules.tryTimeout > 0 {
+		if t.cancel == nil {
+			t.ctx, t.cancel = context.WithCancelCause(c.req.Context())
+		}
+		cancel := t.cancel
+		timer = time.AfterFunc(c.rules.tryTimeout, func() { cancel(errTryTimeout) })
+	}
+	if err == nil {
+		out, s, err = c.outgoing(&t, number)
+	}
+	if err != nil {
+		stop(timer)
+		pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
+		e.release()
+		if number == 1 {
+			closeBody(c.req)
+		}
+		if t.cancel != nil {
+			t.cancel(nil)
+		}
+		r.err, r.over = err, true
+		return r
+	}
+	watched := c.watched()
+	if watched {
+		c.tell(Event{Kind: GotEndpoint, Endpoint: e.addr, Attempt: number, Hedge: t.hedge})
+	}
+	measured := g.pace.wants()
+	r.resp, r.err = e.leaf().RoundTrip(out)
+	late := !stop(timer)
+	if r.err == nil && late { // the body would break off
+		_ = r.resp.Body.Close() // its answer is none
+		r.resp, r.err = nil, errTryTimeout
+	}
+	if r.err == nil {
+		r.resp.Request = c.req
+		res := answered(c.req, s, r.resp, pick, g.reports)
+		r.outcome = res.Outcome
+		if c.idempotent && !c.upgrade && c.rules.retries(r.resp.StatusCode) {
+			r.verdict = asked
+		}
+		if measured {
+			g.pace.add(time.Since(now), g.hedge.heavy(r.resp))
+		}
+	} else {
+		c.failed(&r, &t, s, number)
+		pick.Done(evenkeel.Result{Outcome: r.outcome})
+		e.release()
+		if measured && (r.outcome == evenkeel.Timeout || r.outcome == evenkeel.Canceled && !r.over) {
+			g.pace.add(time.Since(now), false)
+		}
+	}
+	if watched {
+		c.tellEnd(&r, number, t.hedge, time.Since(now))
+	}
+	return r
+}
+
+// stop stops a timer, if there is one, and returns false if it was too late for that.
+func stop(t *time.Timer) bool { return t == nil || t.Stop() }
+
+// failed says what the error of a try means, and makes it the caller's.
+func (c *call) failed(r *result, t *try, s *sent, number int) {
+	g := c.group
+	own := error(nil)
+	if t.ctx != nil {
+		own = context.Cause(t.ctx)
+	}
+	e := r.err
+	switch left := c.req.Context().Err() != nil || legacyCanceled(c.req); {
+	case s.bodyFailed():
+		r.outcome, r.over = evenkeel.Unknown, true
+	case left:
+		r.outcome, r.over = outcomeOfError(c.req, e), true
+	case own == errLost:
+		r.outcome = evenkeel.Canceled
+	case own == errTryTimeout:
+		e, r.outcome, r.verdict = errTryTimeout, evenkeel.Timeout, broken
+		if !s.connected() {
+			r.outcome, r.verdict = evenkeel.Unreached, unsent
+		}
+	default:
+		e = r.endpoint.explain(e)
+		r.outcome, r.verdict, r.over = c.judge(e)
+		r.hopeless = r.outcome == evenkeel.Unreached && !isDial(e)
+	}
+	s.finish()
+	if r.outcome == evenkeel.Unreached || r.outcome == evenkeel.Failure {
+		g.hint()
+	}
+	if r.verdict == broken && (!c.idempotent || c.upgrade) {
+		r.verdict = final
+	}
+	r.err = e
+	if r.outcome != evenkeel.Canceled {
+		r.err = &AttemptError{Target: g.target, Endpoint: r.endpoint.addr, Attempt: number, Outcome: r.outcome, Sent: r.verdict != unsent, Err: e}
+	}
+}
+
+// judge says what an error means that is neither the caller's doing nor the Transport's.
+func (c *call) judge(err error) (evenkeel.Outcome, verdict, bool) {
+	o := outcomeOfError(c.req, err)
+	v := broken
+	switch {
+	case o == evenkeel.Unreached || isUnprocessed(err):
+		v = unsent
+	case o == evenkeel.Unknown && !isDrained(err):
+		return o, final, true // the request's own fault
+	}
+	if classify := c.group.classify; classify != nil && o != evenkeel.Unknown {
+		o = classify(nil, err)
+	}
+	return o, v, false
+}
+
+// tellEnd tells of the end of a try.
+func (c *call) tellEnd(r *result, number int, hedge bool, d time.Duration) {
+	ev := Event{Kind: AttemptDone, Endpoint: r.endpoint.addr, Attempt: number, Hedge: hedge, Outcome: r.outcome,
+		Sent: r.verdict != unsent, Elapsed: d, Err: r.err}
+	if r.resp != nil {
+		ev.Status = r.resp.StatusCode
+	}
+	c.tell(ev)
+}
+
+// outgoing returns the request of one try as net/http gets it.
+func (c *call) outgoing(t *try, number int) (out *http.Request, s *sent, err error) {
+	req := c.req
+	switch {
+	case t.ctx != nil:
+		req = c.req.WithContext(t.ctx)
+	case number > 1:
+		req = c.req.WithContext(c.req.Context())
+	}
+	if number > 1 {
+		if hasBody(c.req) {
+			if req.Body, err = c.req.GetBody(); err != nil {
+				return nil, nil, err
+			}
+		}
+		c.mark(req, number)
+	}
+	track := t.cancel != nil && !c.idempotent
+	if track {
+		s = &sent{tracked: true}
+		req = req.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{GotConn: s.gotConn}))
+	}
+	out, body := watched(req)
+	switch {
+	case body == nil && t.cancel != nil && s == nil:
+		s = &sent{}
+	case body != nil && s != nil:
+		body.tracker, s = s, body
+	case body != nil:
+		s = body
+	}
+	if s != nil {
+		s.cancel = t.cancel
+	}
+	return c.group.reports.asking(out), s, nil
+}
+
+// grant asks for one more try. The first of a request that was not sent is free: it takes the place of
+// one that the endpoints have not seen.
+func (c *call) grant(v verdict) (g limit.Grant, ok bool) {
+	if v == unsent && c.tries == 1 {
+		return g, true
+	}
+	g, ok = c.group.budget.Try(c.group.at(time.Now()))
+	return g, ok
+}
