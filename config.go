@@ -102,10 +102,11 @@ type Config struct {
 
 // LimitConfig says how the requests in flight of a pool are limited. There is no limit until
 // there is distress: more than a twentieth of the requests of a window, three at least, time
-// out or use most of their time. Then it begins at what is in flight, follows what is answered
+// out or use most of their time. Then it begins at what is in flight, with room to spare if answers came at once or
+// nobody took their times, follows what is answered
 // in time, and goes when it has not mattered for ten seconds. Requests of kind Stream are not
-// counted. A request beyond it goes to an endpoint that is ejected and has none in flight, if there is one, and
-// is refused with [ErrOverloaded] otherwise. While there is a limit, endpoints that come back do so at once, without
+// counted. A request beyond it goes to an endpoint that is ejected, or has just come back, and has none in flight, if
+// there is one, and is refused with [ErrOverloaded] otherwise. While there is a limit, endpoints that come back do so at once, without
 // a ramp. Deadlines are known by [Pick.SetDeadline], and
 // timeouts by [Result]. It needs [Pool.Sweep].
 type LimitConfig struct {

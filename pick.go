@@ -194,7 +194,7 @@ func (k *Pick[T]) firstByte(now int64) {
 // Answered says that an answer has begun whose outcome is r already, while the request is
 // in flight until Done. See [picker.Pick.Answered].
 func (k *Pick[T]) Answered(r Result) {
-	if k.pick.Learns() || k.host != nil {
+	if k.pick.Learns() || k.host != nil || r.Outcome == Overload {
 		k.answered(k.now(), r)
 	}
 }
@@ -207,7 +207,7 @@ func (k *Pick[T]) AnsweredAt(t time.Time, r Result) {
 }
 
 func (k *Pick[T]) answered(now int64, r Result) {
-	if k.pick.Learns() {
+	if k.pick.Learns() || r.Outcome == Overload { // which all policies heed
 		k.pick.Answered(now, r)
 	}
 	k.bookEarly(now, r)

@@ -158,6 +158,7 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 	if p.detector, err = outlier.NewDetector(p.config.outlier(), o.Rand, 0); err != nil {
 		return nil, err
 	}
+	p.registry.SetClock(p.now)
 	p.registry.Learn(c.policy().Needs())
 	p.setReports(p.config.Reports)
 	p.members, _ = p.registry.Members(nil, 0) // an empty list is valid

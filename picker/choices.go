@@ -67,11 +67,12 @@ func (c *choices) alone(s *Snapshot, i int, now int64) int {
 		return i
 	}
 	for range avoidTries {
-		if j := c.draws.Pick(s, Request{}, 0); j != i && !s.records[j].HeldBack() {
+		j := c.draws.Pick(s, Request{}, 0)
+		if rec := s.records[j]; j != i && !rec.passedOver(rec.marks.Load(), now) {
 			return j
 		}
 	}
-	return s.anyBut(i, Request{}, s.shared.at(now))
+	return s.anyBut(i, Request{}, now)
 }
 
 // drawUniform fills drawn with distinct available endpoints, each order equally likely:

@@ -11,6 +11,7 @@ type costs struct {
 	shares []uint64
 	band   int64 // differences up to this are ties
 	hints  bool  // the signal puts endpoints that ask to be left alone behind all others
+	plain  bool  // the signal needs nothing learnt, and does not know of them: that is done here
 	// relative are the weights in units of their mean, for who looks at all of different ones and has
 	// to let one with a share have its part; else nil.
 	relative []float64
@@ -19,7 +20,7 @@ type costs struct {
 func newCosts(m *Members, s Signal) costs {
 	c := costs{signal: s, lgWeights: m.lgWeights}
 	needs := s.Needs()
-	c.hints = needs&NeedSuccess != 0
+	c.hints, c.plain = needs&NeedSuccess != 0, needs == 0
 	if m.lgWeights != nil {
 		c.relative = relativeWeights(m.weights)
 	}
@@ -64,7 +65,7 @@ func (c *costs) of(s *Snapshot, i, among int, now int64) int64 {
 	r := s.records[i]
 	cost := c.signal.Cost(r, now)
 	switch marks := r.marks.Load(); {
-	case marks&markAvoided != 0 && !c.hints && cost <= mostCost && r.leftAlone(now):
+	case marks&markAvoided != 0 && c.plain && cost <= mostCost && r.leftAlone(now):
 		cost += leftAloneCost
 	case marks&markShare != 0:
 		relative := 1.0
@@ -97,7 +98,7 @@ func (c *costs) avoided(cost int64) (least int64, is bool) {
 	if c.hints {
 		return seemsAvoided, cost >= seemsAvoided
 	}
-	return seemsLeftAlone, cost >= seemsLeftAlone && cost < neverCost-mostCost
+	return seemsLeftAlone, c.plain && cost >= seemsLeftAlone && cost < neverCost-mostCost/2
 }
 
 // leastOf returns an available endpoint of least cost, all of those within the band of
@@ -112,7 +113,7 @@ func (c *costs) leastOf(s *Snapshot, now int64) int {
 	for k := 1; k < s.n; k++ {
 		i := s.At(k)
 		ci := c.of(s, i, s.n, now)
-		if now == 0 && !c.hints && ci >= seemsLeftAlone {
+		if now == 0 && ci >= seemsLeftAlone {
 			now = s.shared.at(0) // once, not for each that asks to be left alone
 		}
 		switch {
@@ -169,7 +170,7 @@ const tooBad = 4 << 16
 // better returns best, or somebody better if best is not good enough.
 func (c *costs) better(s *Snapshot, best int, cost, now int64) int {
 	if least, is := c.avoided(cost); is {
-		return c.lookFurther(s, best, cost, least-1, now)
+		return c.lookFurther(s, best, cost, least-1, s.shared.at(now))
 	}
 	if c.shares != nil && c.hints {
 		if m := s.shared.median.Load(); m != ewma.NoTarget && cost > m+tooBad {

@@ -49,8 +49,11 @@
 // than the median while they have requests in flight, and while most of the endpoints fail, failures
 // count for little, so that whoever is back first does not get everything.
 //
-// Endpoints that ask to be left alone are, by the policies that go by the expected wait;
-// others do not know of it.
+// Endpoints that ask to be left alone are, by all policies: those that go by the expected wait put
+// them behind all others, rules that rotate or draw go on to the next, and a key goes to its
+// next candidate, until the time asked for is over. If all ask, it is as if nobody had. Left out are the
+// signals that do as another program does and learn other things, [LeastTime] and a Plain
+// [PeakEWMA], and keys that a Hash remembers ([Hash].StickyKeys).
 //
 // Anything that counts failures as answers prefers whoever fails fast. Here a failure
 // is never a latency sample, and the policies that go by the expected wait count it

@@ -60,8 +60,8 @@ func (t HashTable) String() string {
 // left alone is passed by, and one that joined others gets one request at a time until it has
 // answered. After either, its bound grows from a tenth to the whole in ten seconds or more, by
 // the pace of requests; with a Ring or Rendezvous, what it does not take yet goes to those who
-// had the keys before. Of these things a Hash knows what Fallback learns: nothing with Random,
-// say. Request.Avoid is honoured in the order of candidates.
+// had the keys before. Who has answered a Hash knows only if Fallback learns it, which Random does
+// not, say. Request.Avoid is honoured in the order of candidates.
 //
 // A Hash does not look at failures: while an endpoint fails and is available all the same, its
 // keys fail. In gRPC one without a connection is not available, be it that none can be made or

@@ -17,8 +17,8 @@ const (
 	NeedLatency Need = 1 << iota
 	// NeedAge asks for the age of work in flight.
 	NeedAge
-	// NeedSuccess asks for the success score. (How long an endpoint asks to be left alone is learnt for
-	// all policies.)
+	// NeedSuccess asks for the success score and for overload hints. Policies that need nothing at all
+	// get the latter too.
 	NeedSuccess
 	// NeedEstimator asks for samples to go to the signal's own [Estimator] too.
 	NeedEstimator

@@ -20,7 +20,7 @@ const (
 // Choices in Randomized Load Balancing" (2001).
 //
 // With the signal InFlight it is least request (gRPC A48, Envoy LEAST_REQUEST, here
-// with distinct draws). With Latency it also sees slow and failing endpoints, and
+// with distinct draws, and never an endpoint that asks to be left alone while another is at hand). With Latency it also sees slow and failing endpoints, and
 // many clients that each send little do not blind it.
 type P2C struct {
 	// Signal is what is compared; nil means Latency.

@@ -183,7 +183,8 @@ func (p *Pick) endedBadly(o Outcome) bool {
 	return p.flags&flagBad == 0 && o != Success && o != Canceled
 }
 
-// hint notes that the endpoint asks to be left alone, for a policy that learns nothing else.
+// hint notes that the endpoint asks to be left alone, for a policy that learns nothing else. Those that
+// learn say whether they want that too: see [NeedSuccess].
 func (p *Pick) hint(now int64, r Result) {
 	if r.Outcome == Overload && p.flags&(flagLearn|flagTaught) == 0 && p.epoch == p.rec.epoch.Load() {
 		p.rec.avoid(now, r.RetryAfter)
@@ -202,17 +203,15 @@ func (p *Pick) learn(now int64, r Result) {
 		}
 		rec.stampDone(now)
 	}
-	switch r.Outcome {
-	case Success:
-		if l.needs&NeedSuccess != 0 {
+	if l.needs&NeedSuccess != 0 {
+		switch r.Outcome {
+		case Success:
 			rec.success.Observe(true, now, l.success)
-		}
-	case Failure, Unreached, Timeout:
-		if l.needs&NeedSuccess != 0 {
+		case Failure, Unreached, Timeout:
 			rec.success.Observe(false, now, l.success)
+		case Overload:
+			rec.avoid(now, r.RetryAfter)
 		}
-	case Overload:
-		rec.avoid(now, r.RetryAfter)
 	}
 	switch {
 	case sample && r.Outcome == Success:

@@ -10,7 +10,7 @@ import "github.com/evenkeel/evenkeel/ewma"
 // hash keep their tables, and let it have that part of what it may have in flight, one request at
 // least; without a bound of load that part of its keys, more and more of the same. What a rule does
 // by itself to bring newcomers in slowly is left out meanwhile, and does not follow.
-// A policy of your own asks [Record.HeldBack].
+// A policy of your own asks [Record.HeldBack], and [Record.AvoidFor].
 func (r *Record) SetShare(f float64) {
 	if f < 1 {
 		r.share.Store(uint32(max(f, 0) * (1 << 32)))

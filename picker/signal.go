@@ -12,9 +12,9 @@ type Signal interface {
 	// Cost returns what sending a request to r at instant now would cost, in Q16 log2
 	// (65536 is twice as much); lower is better. It is called several times per
 	// request and concurrently, and must not block or allocate. Policies take account
-	// of weights themselves; see [CountsInFlight]. Costs above 2^40 count as that; for a
-	// signal that needs NeedSuccess, those from 165·65536 mean an endpoint that asks to be
-	// left alone.
+	// of weights themselves; see [CountsInFlight]. Costs above 2^40 mean one that is not to be
+	// picked if any other can be. For a signal that needs NeedSuccess, those from 165·65536 mean an
+	// endpoint that asks to be left alone; for one that needs nothing, policies see to that.
 	Cost(r *Record, now int64) int64
 	// Needs says what has to be learnt for it.
 	Needs() Need

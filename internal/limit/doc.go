@@ -22,7 +22,7 @@
 // then makes way. Ejection and the choice of endpoint are for that.
 //
 // What a refused request gets is the owner's choice: an endpoint that is ejected, as a free
-// probe ([Limiter.AcquireBeyond]), and otherwise [Limiter.Err], which is [ErrOverloaded]. It
+// probe, or one that has just come back and is idle ([Limiter.AcquireBeyond]), and otherwise [Limiter.Err], which is [ErrOverloaded]. It
 // is nobody's failure.
 //
 // The limit is held as tokens, in padded stripes of which each processor mostly uses one.

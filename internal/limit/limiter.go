@@ -89,8 +89,8 @@ func (l *Limiter) Release() {
 	}
 }
 
-// AcquireBeyond begins a request that Acquire has refused and that is made all the same, to an
-// ejected endpoint: it takes nothing from the others. It must be followed by one
+// AcquireBeyond begins a request that Acquire has refused and that is made all the same, to an endpoint
+// that is ejected or has just come back: it takes nothing from the others. It must be followed by one
 // [Limiter.ReleaseBeyond].
 func (l *Limiter) AcquireBeyond() { l.tokens.own().beyond.Add(1) }
 
