@@ -38,16 +38,20 @@ var importArrows = map[string][]string{
 	"internal/config": {".", "picker", "ewma", "subset", "outlier", "orca"},
 
 	// Adapters differ in transport only and never import each other.
-	"grpcbalancer":            {".", "picker", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
+	"grpcbalancer":            {".", "picker", "outlier", "hash", "orca", "orca/orcagrpc", "internal/config", "internal/health", "internal/probe"},
 	"httpclient":              {".", "picker", "hash", "orca", "orca/orcahttp", "internal/config", "internal/health", "internal/limit", "internal/probe"},
 	"httpclient/grpcresolver": {"httpclient", "."},
 
-	"internal/sim": {".", "picker", "ewma", "outlier"},
+	"internal/sim": {".", "picker", "ewma", "outlier", "orca"},
 
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
 	"examples/affinity":   {".", "picker", "httpclient"},
 	"examples/orca":       {".", "orca", "orca/orcahttp", "picker", "httpclient"},
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
+
+	"examples/grpc/client":     {".", "grpcbalancer", "examples/grpc/deployment"},
+	"examples/grpc/server":     {"grpcbalancer", "examples/grpc/deployment"},
+	"examples/grpc/deployment": {},
 }
 
 // coreMayLink are the packages outside the standard library that the core may reach.

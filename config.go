@@ -23,6 +23,8 @@ type (
 	Request = picker.Request
 	// Result says how a request ended.
 	Result = picker.Result
+	// Load is what an endpoint reports about itself; see [picker.Load].
+	Load = picker.Load
 	// Outcome is the kind of end.
 	Outcome = picker.Outcome
 	// Policy is a way of choosing.

@@ -44,19 +44,42 @@ type reported struct {
 	weight   float64 // in force; 0: the usual one
 }
 
-// Report takes what the endpoint's answer says of its load. Call it before Done, with a report that was
-// read by package orcahttp or orcagrpc, or made by hand: numbers that cannot be are not believed. The
-// report is not kept. It reports whether anything was made of it. It allocates nothing and takes no lock.
-func (k *Pick[T]) Report(r *orca.Report) bool {
+// Report takes what the endpoint's answer says of its load, for [ReportsConfig].Weights, and returns what policies
+// that go by the expected wait make of it, for the Load of the answer's Result:
+//
+//	pick.Done(evenkeel.Result{Outcome: evenkeel.Success, Load: pick.Report(&report)})
+//
+// Call it before Done, with a report that was read by package orcahttp or orcagrpc, or made by hand: numbers
+// that cannot be are not believed. The report is not kept. It allocates nothing and takes no lock.
+func (k *Pick[T]) Report(r *orca.Report) Load {
 	rec := k.pick.Record()
 	if rec == nil {
-		return false
+		return Load{}
 	}
-	return k.pool.take(rec, r, k.pool.now())
+	if k.pool.reports.taking.Load() != nil {
+		k.pool.take(rec, r, k.pool.now())
+	}
+	return LoadOf(r)
+}
+
+// LoadOf returns what a report says of the requests at hand: those in flight and their latency by the named
+// metrics [orca.InFlightMetric] and [orca.LatencyMetric], and the part that fails by EPS and QPS. What it does
+// not say is left out, and so are numbers that cannot be.
+func LoadOf(r *orca.Report) (l Load) {
+	if n, ok := r.Named.Get(orca.InFlightMetric); ok {
+		l = l.WithInFlight(n)
+	}
+	if us, ok := r.Named.Get(orca.LatencyMetric); ok && us > 0 {
+		l = l.WithLatency(time.Duration(min(us, math.MaxInt64/4e3) * float64(time.Microsecond)))
+	}
+	if r.QPS > 0 && (r.EPS > 0 || r.Has(orca.EPS)) {
+		l = l.WithErrorRate(r.EPS / r.QPS)
+	}
+	return l
 }
 
 // Report takes a load report of the endpoint with that ID which did not come with an answer: from a stream
-// of its own, or from elsewhere. It returns whether the pool has such a member and made anything of it.
+// of its own, or from elsewhere, for [ReportsConfig].Weights. It returns whether the pool has such a member and made anything of it.
 func (p *Pool[T]) Report(id string, r *orca.Report) bool { return p.ReportAt(time.Now(), id, r) }
 
 // ReportAt is Report at instant t.

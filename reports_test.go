@@ -199,16 +199,41 @@ func TestReportsAreTakenOfMembersAlone(t *testing.T) {
 		t.Error("a report of an endpoint that is not listed was taken")
 	}
 	k, err := rig.pool.PickAt(rig.now, evenkeel.Request{})
-	if err != nil || !k.Report(&report) {
+	report.Named.Set(orca.InFlightMetric, 3)
+	if err != nil || k.Report(&report) == (evenkeel.Load{}) {
 		t.Error("a report with an answer was not taken", err)
 	}
 	k.DoneAt(rig.now, evenkeel.Result{Outcome: evenkeel.Success})
-	if k.Report(&report) {
+	if k.Report(&report) != (evenkeel.Load{}) {
 		t.Error("a report was taken after Done")
 	}
 	rig.pool.Close()
 	if rig.pool.Report("0", &report) {
 		t.Error("a report was taken after Close")
+	}
+}
+
+func TestLoadOfAReportIsWhatItSaysAndNoMore(t *testing.T) {
+	if evenkeel.LoadOf(&orca.Report{CPU: 0.5, QPS: 100}) != (evenkeel.Load{}) {
+		t.Error("utilization and rate alone say nothing of the requests at hand")
+	}
+	r := orca.Report{QPS: 100, EPS: 25, Named: orca.Metrics{{Name: orca.InFlightMetric, Value: 7}, {Name: orca.LatencyMetric, Value: 1500}}}
+	l := evenkeel.LoadOf(&r)
+	n, ok := l.InFlight()
+	d, known := l.Latency()
+	part, said := l.ErrorRate()
+	if !ok || !known || !said || math.Abs(n-7) > 0.01 || d.Round(time.Microsecond) != 1500*time.Microsecond || math.Abs(part-0.25) > 1e-4 {
+		t.Errorf("7 in flight, 1.5 ms and a quarter failing became %v %v %v", n, d, part)
+	}
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -5, 1e300, 1e-300} {
+		r := orca.Report{QPS: x, EPS: x, Named: orca.Metrics{{Name: orca.InFlightMetric, Value: x}, {Name: orca.LatencyMetric, Value: x}}}
+		l := evenkeel.LoadOf(&r)
+		n, _ := l.InFlight()
+		d, _ := l.Latency()
+		part, _ := l.ErrorRate()
+		if !(n >= 0 && n <= 1<<41) || d < 0 || !(part >= 0 && part <= 1) {
+			t.Errorf("%v became %v %v %v", x, n, d, part)
+		}
 	}
 }
 

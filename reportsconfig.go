@@ -116,8 +116,11 @@ func (c *ReportsConfig) owned() *ReportsConfig {
 
 func sameReports(a, b *ReportsConfig) bool { return reflect.DeepEqual(a, b) }
 
-// UsesReports reports whether anything is made of load reports, so that it is worth looking for them.
-func (c Config) UsesReports() bool { return c.weightSource() != ListedWeights }
+// UsesReports reports whether anything is made of load reports that come with answers, so that it is worth
+// looking for them: by weights, or by a policy that goes by the expected wait, as the default does.
+func (c Config) UsesReports() bool {
+	return c.weightSource() != ListedWeights || c.policy().Needs()&picker.NeedSuccess != 0
+}
 
 // checkReports refuses weights that move under a policy which would move keys with them.
 func (c Config) checkReports() error {

@@ -60,5 +60,11 @@ func (d Decay) loss(gap int64) int64 {
 // Negative gaps count as 0 and long ones as [MaxGap] says.
 func (d Decay) Loss(gap int64) int64 { return d.loss(gap >> tickBits) }
 
+// Left returns what is left of x >= 0 after gap nanoseconds.
+func (d Decay) Left(x, gap int64) int64 {
+	hi, lo := bits.Mul64(uint64(max(x, 0)), exp2Neg(d.Loss(gap)))
+	return int64(hi<<32 | lo>>32)
+}
+
 // ticksOf converts an instant to ticks, within what a stored instant can hold.
 func ticksOf(now int64) int64 { return min(max(now, 0)>>tickBits, maxTicks) }

@@ -136,6 +136,12 @@ func (m *LogMean) ObserveLog2(sample, x, now int64, p LogMeanParams, target int6
 	}
 }
 
+// Restart forgets all samples but one of x nanoseconds, taken at instant now. Later ones weigh as if it
+// had come after many.
+func (m *LogMean) Restart(x, now int64) {
+	m.w.Store(packMean(LatencyLog2(x), meanMaxCount, meanTicks(now)))
+}
+
 // ObserveAtLeast adds x as a lower bound of a latency: it counts as a sample only if it
 // exceeds the estimate, and not at all before the first sample.
 func (m *LogMean) ObserveAtLeast(x, now int64, p LogMeanParams, target int64) {

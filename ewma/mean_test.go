@@ -130,6 +130,24 @@ func TestLogMeanTakesLowerBoundsOnlyUpwards(t *testing.T) {
 	}
 }
 
+func TestLogMeanStartsOver(t *testing.T) {
+	p := NewLogMeanParams(time.Second)
+	var m LogMean
+	for range 5 {
+		m.Observe(int64(time.Minute), int64(time.Second), p, NoTarget)
+	}
+	m.Restart(int64(time.Millisecond), int64(time.Minute))
+	if lg, ok := m.Log2(int64(time.Minute), p, NoTarget); !ok || lg != LatencyLog2(1e6) {
+		t.Errorf("log2 %v, %v, want that of 1 ms", float64(lg)/One, ok)
+	}
+	// A late answer to what was asked before weighs a tenth, not a half.
+	m.Observe(int64(time.Minute), int64(time.Minute), p, NoTarget)
+	lg, _ := m.Log2(int64(time.Minute), p, NoTarget)
+	if got, want := float64(lg-LatencyLog2(1e6))/One, math.Log2(60_000)/10; math.Abs(got-want) > 0.01 {
+		t.Errorf("a minute after a millisecond adds %.3f doublings, want %.3f", got, want)
+	}
+}
+
 func TestLogMeanAtOddSamplesAndInstants(t *testing.T) {
 	p := NewLogMeanParams(0)
 	for _, x := range []int64{math.MinInt64, -1, 0, 1, int64(100 * time.Hour), math.MaxInt64} {

@@ -56,6 +56,9 @@ func (p *Peak) ObserveLog2(lg, now int64, d Decay) {
 	}
 }
 
+// Restart forgets all samples but one of x nanoseconds, taken at instant now.
+func (p *Peak) Restart(x, now int64) { p.w.Store(packPeak(LatencyLog2(x), ticksOf(now))) }
+
 // Log2 returns log2 of the estimate in nanoseconds at instant now, in Q16. It may be
 // negative once the estimate has decayed below a nanosecond. ok is false while
 // there is no sample.

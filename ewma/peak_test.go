@@ -80,6 +80,16 @@ func TestPeakZeroValueHasNoSample(t *testing.T) {
 	}
 }
 
+func TestPeakStartsOver(t *testing.T) {
+	d := NewDecay(10 * time.Second)
+	var p Peak
+	p.Observe(int64(time.Minute), int64(time.Second), d)
+	p.Restart(int64(time.Millisecond), int64(2*time.Second))
+	if lg, ok := p.Log2(int64(2*time.Second), d); !ok || lg>>6 != (LatencyLog2(1e6)+32)>>6 {
+		t.Errorf("log2 %v, %v, want that of 1 ms", float64(lg)/One, ok)
+	}
+}
+
 func TestPeakReadsArePure(t *testing.T) {
 	d := NewDecay(10 * time.Second)
 	var read, unread Peak
@@ -180,5 +190,26 @@ func TestEstimatorsDoNotAllocate(t *testing.T) {
 		a.Done(now)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestDecayLeftEqualsItsDefinition(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 10_000 {
+		tau := time.Duration(math.Exp(10 + r.Float64()*15))
+		x, gap := r.Int64N(1<<40), int64(r.ExpFloat64()*float64(tau))
+		want := float64(x) * math.Exp(-float64(gap)/float64(max(tau, MinTau)))
+		// Gaps count in whole ticks.
+		room := 2 + want*(1e-3+2048/float64(max(tau, MinTau)))
+		if got := NewDecay(tau).Left(x, gap); math.Abs(float64(got)-want) > room {
+			t.Fatalf("of %d after %d ns with %v %d are left, want %.1f", x, gap, tau, got, want)
+		}
+	}
+	d := NewDecay(time.Second)
+	if a, b, c := d.Left(-5, 0), d.Left(7, -sec), d.Left(1<<62, math.MaxInt64); a != 0 || b < 6 || b > 7 || c != 0 {
+		t.Errorf("left %d, %d, %d, want 0, 7, 0", a, b, c)
+	}
+	if got := (Decay{}).Left(100, sec); got < 99 || got > 100 {
+		t.Errorf("without a decay %d of 100 are left", got)
 	}
 }

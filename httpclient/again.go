@@ -110,7 +110,7 @@ func (c *call) nextPick(delay time.Duration) (now time.Time, p evenkeel.Pick[*en
 			return now, p, err
 		}
 	}
-	now = time.Now()
+	now = c.group.now()
 	p, err = c.group.pick(now, c, c.tried)
 	return now, p, err
 }

@@ -13,9 +13,10 @@ import (
 // headers say is learnt now: the body of an error may take its time, or be left open. The
 // response stays the one that net/http made, with the body in a box.
 func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.Pick[*endpoint], reports reporting) evenkeel.Result {
-	reported := reports.take(&pick, resp.Header)
+	load, reported := reports.take(&pick, resp.Header)
 	e := pick.Handle()
 	result := e.result(resp)
+	result.Load = load
 	if bodyless(req, resp) {
 		pick.Done(result) // the same, with one look at the clock
 		e.release()
@@ -108,11 +109,12 @@ func (b *body) end(outcome evenkeel.Outcome, trailer http.Header) {
 	if b.ended.Load() || !b.ended.CompareAndSwap(false, true) {
 		return
 	}
+	result := evenkeel.Result{Outcome: outcome}
 	if len(trailer) > 0 {
-		reporting{wanted: true}.take(&b.pick, trailer)
+		result.Load, _ = reporting{wanted: true}.take(&b.pick, trailer)
 	}
 	e := b.pick.Handle()
-	b.pick.Done(evenkeel.Result{Outcome: outcome})
+	b.pick.Done(result)
 	e.release()
 	b.sent.finish()
 }

@@ -115,18 +115,54 @@
 //
 // # Retries
 //
-// There are none yet: each request is sent to one endpoint, once, except that
-// http.Transport sends it again by itself, to the same endpoint, if a connection that
-// it had kept turns out to be closed. To retry, wrap the Transport in a RoundTripper of
-// your own; each attempt is chosen and judged by itself, and an endpoint that has just
-// failed is unlikely to be chosen again by a policy that looks at failures. Errors that
-// are an [ErrUnreached] mean that nothing was sent, so that the request can always be
-// sent again; after others only if doing it twice does no harm (GET, PUT, DELETE).
+// A request of which nothing was sent (the connection was refused, or came to nothing), or that was refused unread, is
+// sent to another endpoint at once, whatever its method. One whose connection broke later is sent to another if it
+// is idempotent, after some milliseconds. There are three tries at most. [RetryConfig] says more, and more is possible:
+//
+//	tr := &httpclient.Transport{Retry: &httpclient.RetryConfig{
+//		Statuses:   []int{502, 503, 504}, // of idempotent requests
+//		TryTimeout: time.Second,          // to the headers, within the request's own deadline
+//	}}
+//
+// Retries have a budget for each target, 20 % of its requests and ten a second. When that is spent, or no time is left for a try
+// as long as the target's answers usually take, or no body can be had from http.Request.GetBody, the last answer or error is
+// what the caller gets. Retry-After is waited for, up to a bound and never beyond the deadline. An answer whose headers
+// the caller has seen is never retried. Beside all this http.Transport sends a request once more by itself, to the
+// same endpoint, if a connection that it had kept turns out to be closed, or a stream of HTTP/2 is refused.
+//
+// An error after the last try is an [AttemptError], which says where it happened and whether the endpoint may have acted
+// on the request.
+//
+// # Hedges
+//
+// With Transport.Hedge an idempotent request whose answer is late is sent to a second endpoint as well, and the first good answer
+// counts; see [HedgeConfig]. This helps where single answers are slow for reasons of their own endpoint, and makes
+// things worse where all are; so it is off unless asked for, and stops while the target is in trouble.
+//
+// # One request
+//
+// What a request's context says goes before what the Transport says: [WithEndpoint] and [WithAvoid] steer it,
+// [WithRetry], [WithoutRetry] and [WithIdempotent] say how often it may be sent, evenkeel.WithKey gives it a key, and [WithTrace]
+// tells what becomes of it, try by try:
+//
+//	ctx = httpclient.WithTrace(ctx, &httpclient.Trace{GotEndpoint: func(e httpclient.Event) { log.Print(e.Endpoint) }})
+//
+// An [Observer] is told of the tries of all requests, for metrics.
+//
+// # Hosts that are not balanced
+//
+// Transport.Balance says which URLs are balanced; the others are passed on as they are.
+//
+// # Beginning and end
+//
+// [Transport.WaitReady] waits until a target has endpoints, before the first request needs one. [Transport.Shutdown] refuses new
+// requests and waits for the others, [Transport.Close] does not wait.
 //
 // # Cost
 //
 // One allocation for an answer with a body, none for one without, beside those of
 // http.Transport, and O(1) work. A request with a body that is not in memory costs one
-// more, and another if it has a GetBody. Each Transport has one goroutine, and each
+// more, and another if it has a GetBody. That a request may be sent again costs nothing until it is; a TryTimeout costs
+// a context and a timer, and a hedged request a copy of itself and a goroutine for each try. Each Transport has one goroutine, and each
 // target one for its resolver, one for its health checks, and one for each of up to 64 that are being made. Everything is safe for concurrent use.
 package httpclient

@@ -58,9 +58,13 @@ func (g *group) depart(list []*endpoint, now time.Time) (p parting) {
 		return p
 	}
 	at := int64(now.Sub(l.origin))
+	stays := make(map[*endpoint]bool, len(drained))
+	for _, e := range drained {
+		stays[e] = true
+	}
 	for id, e := range l.all {
 		switch {
-		case g.endpoints[id] == e && e.selected && !slices.Contains(drained, e):
+		case g.endpoints[id] == e && e.selected && !stays[e]:
 			e.stay()
 			delete(l.all, id)
 		case !e.farewell.over:
@@ -171,21 +175,21 @@ func (t *Transport) drain(addr string, drained bool) (found bool) {
 }
 
 func (g *group) drain(id string, drained bool) (found bool) {
+	var p parting
+	g.mu.Lock()
 	if drained {
 		found = g.pool.Drain(id)
 	} else {
+		if e := g.endpoints[id]; e != nil {
+			e.restore() // before a request can choose it
+		}
 		found = g.pool.Resume(id)
 	}
-	if !found {
-		return false
-	}
-	g.mu.Lock()
-	var p parting
-	if !g.closed {
+	if found && !g.closed {
 		p = g.depart(nil, time.Now())
 		g.announce() // it may have to be cut off before the next round
 	}
 	g.mu.Unlock()
 	p.close()
-	return true
+	return found
 }

@@ -1,7 +1,6 @@
 package httpclient_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,40 +9,21 @@ import (
 	"github.com/evenkeel/evenkeel/httpclient"
 )
 
-// retry sends a request once more if nothing of it was sent.
-type retry struct{ next http.RoundTripper }
-
-func (r retry) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := r.next.RoundTrip(req)
-	if !errors.Is(err, httpclient.ErrUnreached) || req.Context().Err() != nil {
-		return resp, err
-	}
-	if req.Body != nil && req.Body != http.NoBody {
-		if req.GetBody == nil {
-			return nil, err
-		}
-		body, bodyErr := req.GetBody()
-		if bodyErr != nil {
-			return nil, errors.Join(err, bodyErr)
-		}
-		req = req.Clone(req.Context())
-		req.Body = body
-	}
-	return r.next.RoundTrip(req) // chosen anew
-}
-
-// One of two endpoints is down, and no request fails.
-func Example_retry() {
+// One of two endpoints is down, and no request fails. That is the default; Statuses is what is retried on top.
+func ExampleTransport_retry() {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "served")
 	}))
 	defer s.Close()
-	tr := &httpclient.Transport{Resolver: httpclient.Static{
-		{Addr: s.Listener.Addr().String()},
-		{Addr: "127.0.0.1:1"}, // nobody listens there
-	}}
+	tr := &httpclient.Transport{
+		Resolver: httpclient.Static{
+			{Addr: s.Listener.Addr().String()},
+			{Addr: "127.0.0.1:1"}, // nobody listens there
+		},
+		Retry: &httpclient.RetryConfig{Statuses: []int{502, 503, 504}},
+	}
 	defer tr.Close()
-	client := &http.Client{Transport: retry{tr}}
+	client := &http.Client{Transport: tr}
 
 	served := 0
 	for range 20 {
@@ -58,4 +38,25 @@ func Example_retry() {
 	}
 	fmt.Println(served, "of 20")
 	// Output: 20 of 20
+}
+
+// A request says where it goes, and sees what becomes of it.
+func ExampleWithTrace() {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "served")
+	}))
+	defer s.Close()
+	tr := &httpclient.Transport{Resolver: httpclient.Static{{Addr: s.Listener.Addr().String()}, {Addr: "127.0.0.1:1"}}}
+	defer tr.Close()
+
+	req := httptest.NewRequest("GET", "http://orders.test/", nil)
+	ctx := httpclient.WithEndpoint(req.Context(), "127.0.0.1:1")
+	ctx = httpclient.WithTrace(httpclient.WithoutRetry(ctx), &httpclient.Trace{AttemptDone: func(e httpclient.Event) {
+		fmt.Println(e.Endpoint, e.Attempt, e.Outcome, "sent:", e.Sent)
+	}})
+	_, err := tr.RoundTrip(req.WithContext(ctx))
+	fmt.Println(err != nil)
+	// Output:
+	// 127.0.0.1:1 1 unreached sent: false
+	// true
 }

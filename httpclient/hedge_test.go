@@ -151,10 +151,18 @@ func TestBug53LosersOfHedgesTeachNothing(t *testing.T) {
 		if s.Hedges == 0 || s.HedgesWon != s.Hedges {
 			t.Errorf("%d hedges, %d won", s.Hedges, s.HedgesWon)
 		}
+		lost := uint64(0)
 		for _, e := range told.events {
-			if e.Kind == AttemptDone && e.Outcome != evenkeel.Success && e.Outcome != evenkeel.Canceled {
+			switch {
+			case e.Kind != AttemptDone || e.Outcome == evenkeel.Success:
+			case e.Outcome == evenkeel.Canceled:
+				lost++
+			default:
 				t.Fatalf("%+v", e)
 			}
+		}
+		if lost != s.Hedges {
+			t.Errorf("%d of %d hedged requests lost a try", lost, s.Hedges)
 		}
 		a.Close()
 	})
@@ -356,4 +364,23 @@ func TestWinnersBodyIsNotCut(t *testing.T) {
 		t.Error("nothing was hedged")
 	}
 	eventually(t, "nothing is in flight", func() bool { return inFlight(tr) == 0 })
+}
+
+// With nobody left to hedge to, a failed request is retried as any other.
+func TestHedgedRequestsAreRetriedWhereThereIsOneEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := act(t, 1, &Transport{Hedge: &HedgeConfig{Delay: time.Second}}, func(nth int, _ string, req *http.Request) (*http.Response, error) {
+			if nth < 3 {
+				return nil, errRefused
+			}
+			return answer(req, 200, "x"), nil
+		})
+		req := request(t, "PUT", svc, strings.NewReader("body"))
+		resp, err := a.RoundTrip(req)
+		if err != nil || resp.Request != req || strings.Join(a.read, ",") != "body,body,body" {
+			t.Errorf("%v with %q", err, a.read)
+		}
+		resp.Body.Close()
+		a.Close()
+	})
 }

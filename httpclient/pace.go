@@ -19,7 +19,7 @@ type pace struct {
 	backup  atomic.Int64 // the quantile that hedges wait for
 	onHeavy atomic.Bool  // hedging is not worth it
 
-	turned time.Time // when current began; the sweeper's own
+	turned time.Time // when current began; guarded by the group's mu
 }
 
 type paceWindow struct {

@@ -15,7 +15,6 @@ type race struct {
 	results chan result // holds one for each try that may be
 	cancels []context.CancelCauseFunc
 	running int
-	won     bool
 }
 
 // race sends the request, and again beside that when delay is over and there is no answer yet.
@@ -25,7 +24,7 @@ func (c call) race(delay time.Duration) (*http.Response, error) {
 	c.req = req.Clone(req.Context())
 	r := &race{call: c, results: make(chan result, max(h.attempts, c.rules.attempts))}
 	g := c.group
-	now := time.Now()
+	now := g.now()
 	pick, err := g.pick(now, &r.call, nil)
 	if err != nil {
 		return nil, c.unbegun(err)
@@ -117,7 +116,7 @@ func (r *race) launch(failed *result, hedge bool) bool {
 		}
 		return false
 	}
-	now := time.Now()
+	now := c.group.now()
 	pick, err := c.group.pick(now, c, c.tried)
 	if err != nil {
 		grant.Return()

@@ -27,22 +27,22 @@ func reportingOf(c evenkeel.Config) reporting {
 // spareReports are read into again and again.
 var spareReports = sync.Pool{New: func() any { return new(orca.Report) }}
 
-// take gives the pick the report in a header or trailer, and reports whether there is one. One that
-// is no good is counted and otherwise ignored.
-func (r reporting) take(pick *evenkeel.Pick[*endpoint], h http.Header) bool {
+// take gives the pick the report in a header or trailer, returns what it says of the load, and whether there
+// is one. One that is no good is counted and otherwise ignored.
+func (r reporting) take(pick *evenkeel.Pick[*endpoint], h http.Header) (load evenkeel.Load, ok bool) {
 	if !r.wanted || len(h[orcahttp.Header]) == 0 && len(h[orcahttp.HeaderBin]) == 0 {
-		return false
+		return load, false
 	}
 	report := spareReports.Get().(*orca.Report)
 	_, err := orcahttp.ParseHeader(report, h)
 	if err == nil {
-		pick.Report(report)
+		load = pick.Report(report)
 	} else {
 		pick.BadReport(err)
 	}
 	report.Reset() // names are parts of the header
 	spareReports.Put(report)
-	return err == nil
+	return load, err == nil
 }
 
 // asking returns the request with the header that asks for reports, unless it has one. What it

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -333,75 +331,25 @@ func TestNoTryIsBegunThatCannotEnd(t *testing.T) {
 	})
 }
 
-func TestTryTimeoutEndsATryAndNotTheRequest(t *testing.T) {
-	for _, c := range []struct {
-		method string
-		tries  int
-		after  time.Duration
-	}{{"GET", 2, time.Second}, {"POST", 1, time.Second}} {
-		synctest.Test(t, func(t *testing.T) {
-			a := act(t, 2, &Transport{Retry: &RetryConfig{TryTimeout: time.Second}}, func(nth int, _ string, req *http.Request) (*http.Response, error) {
-				if nth == 1 {
-					connectedNow(req)
-					<-req.Context().Done()
-					return nil, context.Cause(req.Context())
-				}
-				resp := answer(req, 200, "")
-				resp.ContentLength, resp.Body = -1, &slowBody{ctx: req.Context()}
-				return resp, nil
-			})
-			start := time.Now()
-			status, err := a.get(request(t, c.method, svc, nil))
-			if n := a.tries(); n != c.tries || (err == nil) != (c.tries > 1) {
-				t.Errorf("%s: %d, %v after %d tries and %v", c.method, status, err, n, time.Since(start))
-			}
-			var ne net.Error
-			var ae *AttemptError
-			if err != nil && (!errors.As(err, &ne) || !ne.Timeout() || !errors.As(err, &ae) || !ae.Sent || ae.Outcome != evenkeel.Timeout) {
-				t.Errorf("%v, want a timeout", err)
-			}
-			if n := inFlight(a.Transport); n != 0 {
-				t.Errorf("%d in flight", n)
-			}
-			a.Close()
-		})
-	}
-}
-
-// A try that has no connection in time was not sent, so that a POST is sent again too.
-func TestTryTimeoutBeforeTheConnectionIsNothingSent(t *testing.T) {
+func TestCallerThatLeavesDuringTheWaitGetsItsOwnReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := act(t, 2, &Transport{Retry: &RetryConfig{TryTimeout: time.Second}}, func(nth int, _ string, req *http.Request) (*http.Response, error) {
-			if nth == 1 {
-				<-req.Context().Done()
-				return nil, context.Cause(req.Context())
-			}
-			return answer(req, 200, ""), nil
+		a := act(t, 2, &Transport{Retry: &RetryConfig{Statuses: []int{503}}}, func(_ int, _ string, req *http.Request) (*http.Response, error) {
+			resp := answer(req, 503, "busy")
+			resp.Header.Set("Retry-After", "3")
+			return resp, nil
 		})
-		if status, err := a.get(request(t, "POST", svc, strings.NewReader("x"))); status != 200 {
-			t.Errorf("%d, %v", status, err)
+		own := errors.New("my own cause")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		start := time.Now()
+		time.AfterFunc(time.Second, func() { cancel(own) })
+		_, err := a.get(request(t, "GET", svc, nil).WithContext(ctx))
+		g := onlyGroup(a.Transport)
+		if err != own || a.tries() != 1 || time.Since(start) != time.Second || inFlight(a.Transport) != 0 || g.budget.Open() != 0 {
+			t.Errorf("%v after %v, %d in flight, %d grants open", err, time.Since(start), inFlight(a.Transport), g.budget.Open())
+		}
+		if s := one(t, a.Transport); s.Retries != 0 || g.budget.Balance(g.at(g.now())) != 100 {
+			t.Errorf("%d retries, %d left in the budget, want all 100", s.Retries, g.budget.Balance(g.at(g.now())))
 		}
 		a.Close()
 	})
 }
-
-// slowBody takes longer than any try may, and breaks off when its context ends.
-type slowBody struct {
-	ctx  context.Context
-	read bool
-}
-
-func (b *slowBody) Read(p []byte) (int, error) {
-	if b.read {
-		return 0, io.EOF
-	}
-	b.read = true
-	time.Sleep(time.Minute)
-	if b.ctx.Err() != nil {
-		return 0, b.ctx.Err()
-	}
-	p[0] = 'x'
-	return 1, nil
-}
-
-func (*slowBody) Close() error { return nil }

@@ -6,9 +6,9 @@ import (
 	"github.com/evenkeel/evenkeel"
 )
 
-// Observer is told of what a Transport does with its requests: for metrics. Observe is called on
-// the request's way, without locks and concurrently, and must not block.
+// Observer is told of what a Transport does with its requests: for metrics.
 type Observer interface {
+	// Observe is called on the request's way, without locks and concurrently, and must not block.
 	Observe(Event)
 }
 

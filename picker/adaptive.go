@@ -22,7 +22,9 @@ import (
 // there is nothing to tune. An endpoint that has not answered yet is taken for average, one that
 // joins others for a little better, and gets one request until it has. One that is new or back, or
 // that has failed, counts for a while as no faster than the median while it has requests in flight. While most of
-// the endpoints fail, failures count for less.
+// the endpoints fail, failures count for less. One that has had no request for 45 seconds gets the next one,
+// whatever it looks like, and a better answer replaces what was known of it; where latencies are above a tenth of a
+// second or little is sent, it takes longer, but no longer for one that has let requests wait for long.
 //
 // It needs a sweep about once a second (evenkeel.Pool sees to that), which rebuilds the
 // table that the second kind is drawn from. A pick compares five endpoints, whatever

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/evenkeel/evenkeel/picker"
@@ -112,6 +113,52 @@ func warm(tb testing.TB, g *picker.Registry, s *picker.Snapshot, now *int64) {
 			tb.Fatal(err)
 		}
 		pick.Done(*now+1_000_000, picker.Result{Outcome: picker.Success})
+	}
+	g.Sweep(*now)
+	s.Sweep(*now)
+}
+
+// BenchmarkReports measures pick and done where every answer carries a report, beside none.
+func BenchmarkReports(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		for _, reports := range []bool{false, true} {
+			for _, p := range benchPolicies[1:] {
+				b.Run(fmt.Sprintf("reports=%v/policy=%s/n=%d", reports, p.name, n), func(b *testing.B) {
+					g, s := build(b, p.policy, endpoints(n), nil)
+					now := int64(0)
+					warm(b, g, s, &now)
+					teachReports(b, g, s, &now)
+					b.ReportAllocs()
+					stop := reportCPU(b)
+					for b.Loop() {
+						now += 1000
+						pick, _, err := s.Pick(picker.Request{}, now)
+						if err != nil {
+							b.Fatal(err)
+						}
+						result := picker.Result{Outcome: picker.Success}
+						if reports {
+							result.Load = picker.Load{}.WithInFlight(float64(now >> 10 & 15)).WithLatency(time.Millisecond).WithErrorRate(0.01)
+						}
+						pick.Done(now+500, result)
+					}
+					stop()
+				})
+			}
+		}
+	}
+}
+
+// teachReports shows the pool that reports mean something.
+func teachReports(tb testing.TB, g *picker.Registry, s *picker.Snapshot, now *int64) {
+	tb.Helper()
+	for k := range int64(20 * s.Len()) {
+		*now += 100_000
+		pick, _, err := s.Pick(picker.Request{}, *now)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		pick.Done(*now+500_000+k%2*1_000_000, picker.Result{Outcome: picker.Success, Load: picker.Load{}.WithInFlight(float64(k % 2 * 9))})
 	}
 	g.Sweep(*now)
 	s.Sweep(*now)

@@ -41,7 +41,8 @@
 // exact for one client that carries all the traffic, and mean less the more clients
 // share it: with fifty of them most counts are 0 and the choice is nearly random.
 // Latency carries what a client saw from one request to the next, so it still means
-// something there. Only what endpoints report covers everybody's traffic. Looking
+// something there. Only what endpoints report covers everybody's traffic: where
+// answers carry it ([Load]), the rules by expected wait use it, against an endpoint and never for it. Looking
 // at all endpoints and taking the best is safe with counts of one's own, and dangerous
 // with anything that others see too or that is old: all go to the same place at once.
 // A few random candidates give nearly all of the gain without that. Adaptive looks at all of up

@@ -30,7 +30,8 @@ const (
 	// others: more careful with newcomers where some endpoints are much slower than most,
 	// and in no doubt about them where all are alike. For a unit after their first answer, or
 	// after most of their requests have failed, endpoints then count as no faster than the
-	// median while they have requests in flight.
+	// median while they have requests in flight. And in the comparisons of [Adaptive], one
+	// without requests for long gets one.
 	NeedMeanPrior
 	// needTotal asks for the number of requests in flight on the whole pool.
 	needTotal
@@ -71,6 +72,10 @@ type learning struct {
 	// priorFall is how fast the latency assumed of an endpoint that has not answered
 	// falls, so that one that a stale or unlucky prior hides is tried at last.
 	priorFall ewma.Decay
+	// report is how fast a report ages.
+	report ewma.Decay
+	// failing is how fast a reported error rate fades.
+	failing ewma.Decay
 }
 
 // All time constants are multiples of one unit, so that nothing needs tuning between
@@ -88,6 +93,8 @@ const (
 	// successStep is the least weight of one failure, so that failures show at any
 	// rate.
 	successStep = 0.1
+	// reportedFailureUnits is how long a reported error rate counts.
+	reportedFailureUnits = 2
 	// fadeUnits is what ewma.LogMean fades with.
 	fadeUnits = 60
 	// Half an e-fold in 240 units. The faster, the more of those that they begin with do
@@ -95,7 +102,7 @@ const (
 	priorFallUnits = 480
 )
 
-func newLearning(needs Need, unit time.Duration) *learning {
+func newLearning(needs Need, unit, latency time.Duration) *learning {
 	return &learning{
 		needs:     needs,
 		unit:      unit,
@@ -103,5 +110,7 @@ func newLearning(needs Need, unit time.Duration) *learning {
 		mean:      ewma.NewLogMeanParams(unit),
 		success:   ewma.NewSuccessParams(successAverageUnits*unit, successFadeUnits*unit, successStep),
 		priorFall: ewma.NewDecay(priorFallUnits * unit),
+		report:    ewma.NewDecay(reportLatencies * latency),
+		failing:   ewma.NewDecay(reportedFailureUnits * unit),
 	}
 }

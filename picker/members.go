@@ -22,13 +22,18 @@ type Registry struct {
 	shared  *shared
 	records map[string]*Record // members' and, for a while, former members'
 	scratch []knownLatency
-	serial  uint32 // of the last record made
+	unasked map[*Record]unasked // those that had no request before the last sweep
+	due     []*Record           // scratch, too
+	serial  uint32              // of the last record made
 
 	// The pace of requests, from sweep to sweep.
 	sweptAt int64
 	picks   uint64  // since the registry was made
 	gap     float64 // mean time between two picks in nanoseconds; 0 unknown
 	unit    time.Duration
+	latency time.Duration // the pool's, as learning goes by it
+	met     int64         // log2 of the median latency over requests in Q16; 0 unknown
+	members int           // as of the last sweep
 }
 
 // Len returns the number of records kept: those of members, and those of former
@@ -38,7 +43,7 @@ func (g *Registry) Len() int { return len(g.records) }
 // NewRegistry returns an empty registry. rand is the source of all randomness of the
 // pickers over it; nil means the runtime's. It must be safe for concurrent use.
 func NewRegistry(randomness func() uint64) *Registry {
-	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record)}
+	g := &Registry{shared: &shared{rand: randomness}, records: make(map[string]*Record), unasked: make(map[*Record]unasked)}
 	g.shared.median.Store(ewma.NoTarget)
 	g.shared.mean.Store(ewma.NoTarget)
 	g.shared.target.Store(ewma.NoTarget)
@@ -49,7 +54,7 @@ func NewRegistry(randomness func() uint64) *Registry {
 // Learn sets what is learnt from results from now on: the needs of the policy in use. A
 // registry that was never told learns nothing.
 func (g *Registry) Learn(needs Need) {
-	g.shared.learning.Store(newLearning(needs, max(g.unit, minUnit)))
+	g.shared.learning.Store(newLearning(needs, max(g.unit, minUnit), max(g.latency, 1)))
 }
 
 // Members is an immutable, validated list of endpoints with their records.
@@ -78,7 +83,9 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 		shared:    g.shared,
 	}
 	for _, r := range g.records {
-		r.member = false
+		if r.member() {
+			r.removedAt = leaving
+		}
 	}
 	for i, e := range list {
 		r := g.records[e.ID]
@@ -93,17 +100,15 @@ func (g *Registry) Members(list []Endpoint, now int64) (*Members, error) {
 			}
 			g.records[e.ID] = r
 		}
-		r.member = true
+		if r.removedAt > 0 {
+			r.marks.And(^uint32(markApart)) // until somebody says otherwise
+		}
+		r.removedAt = 0
 		m.records[i] = r
 		m.weights[i] = e.Weight.Value()
 	}
 	for _, r := range g.records {
-		if r.member {
-			if r.removedAt != 0 {
-				r.removedAt = 0
-				r.marks.And(^uint32(markApart)) // until somebody says otherwise
-			}
-		} else if r.removedAt == 0 {
+		if r.removedAt == leaving {
 			r.removedAt = max(now, 1)
 			r.mark(markApart)
 			r.mark(markAway)

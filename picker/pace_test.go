@@ -86,6 +86,37 @@ func TestUnitFollowsThePaceOfRequests(t *testing.T) {
 	}
 }
 
+// Most hang until a time limit, and the others carry everything: time constants do not follow the
+// limit, which is what the median endpoint takes.
+func TestUnitDoesNotFollowWhatHangs(t *testing.T) {
+	p := newPool(t, 4)
+	serve := func(i int, x time.Duration, outcome Outcome) {
+		r := p.members.Record(i)
+		pick := Pick{rec: r, start: p.now, flags: r.begin(Unary, Adaptive{}.Needs(), p.now)}
+		pick.Done(p.now+int64(x), Result{Outcome: outcome})
+	}
+	for second := range 300 {
+		for range 50 {
+			serve(0, 200*time.Millisecond, Success)
+		}
+		if second%60 == 0 {
+			for i := 1; i < 4; i++ {
+				serve(i, time.Minute, Timeout)
+			}
+		}
+		p.rest(time.Second)
+	}
+	if m, _ := p.members.MedianLatency(); m < 20*time.Second {
+		t.Fatalf("the median is %v: the scene is not set", m)
+	}
+	if got, most := p.g.unit, 8*time.Second*17/16; got > most { // four times ten latencies
+		t.Errorf("unit %v, want %v at most", got, most)
+	}
+	if got, want := p.g.patience(), 90*time.Second; got < want*95/100 || got > want*105/100 {
+		t.Errorf("an endpoint is looked at after %v, want %v: 450 latencies that requests meet", got, want)
+	}
+}
+
 // A member that comes and goes brings all the picks that it ever had with it, and they are not
 // new; nor is one that comes back after it was forgotten.
 func TestFlappingMemberDoesNotShortenTheUnit(t *testing.T) {

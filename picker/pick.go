@@ -108,6 +108,7 @@ func (p *Pick) Answered(now int64, r Result) {
 	}
 	p.hint(now, r)
 	p.flags |= flagTaught
+	p.takeReport(now, r)
 	if r.Outcome != Success {
 		p.flags |= flagBad
 		if p.learns() {
@@ -139,6 +140,7 @@ func (p *Pick) Done(now int64, r Result) {
 	if rec == nil {
 		return
 	}
+	p.takeReport(now, r)
 	switch {
 	case !p.learns():
 		p.hint(now, r)
@@ -165,6 +167,16 @@ func (p *Pick) Done(now int64, r Result) {
 	if rec.marks.Load()&markLeaked != 0 && p.start < rec.leakBefore.Load() {
 		rec.unleak()
 	}
+}
+
+// takeReport learns from the report of a result.
+func (p *Pick) takeReport(now int64, r Result) {
+	if r.Load == (Load{}) || !p.learns() {
+		return
+	}
+	elapsed := p.elapsed(now)
+	answered := r.Outcome == Success && p.flags&flagStream == 0 && (p.flags&flagUnsure == 0 || elapsed <= int64(UnknownKindCutoff))
+	p.rec.take(r.Load, elapsed, now, answered, p.rec.shared.learning.Load())
 }
 
 // unleak accounts for the end of a request that was no longer believed in flight.
@@ -271,6 +283,7 @@ func (r *Record) observe(x, now int64, l *learning) {
 			r.shared.mean.Store(lg)
 		}
 	}
+	r.startOver(lg, x, now, l)
 	r.peak.ObserveLog2(lg, now, l.peak)
 	lg = r.mean.ObserveLog2(lg, x, now, l.mean, target)
 	peak := r.peak.Above(lg, now, l.peak)

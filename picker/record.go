@@ -37,6 +37,7 @@ type Record struct {
 	rampFrom   atomic.Int64 // instant; markRamp
 	streams    atomic.Int64 // picks of kind Stream in flight
 	shared     *shared      // set at construction
+	reported   reported     // its claims: markReported
 
 	id        string                       // set at construction
 	serial    uint32                       // set at construction; no other record has had it
@@ -46,13 +47,12 @@ type Record struct {
 	// Guarded by the Registry's owner.
 	sweptEnded uint64
 	sweptPicks uint64
-	toldEnded  uint64  // see Registry.Ended
-	traffic    float64 // picks, decayed
+	toldEnded  uint64 // see Registry.Ended
 	quietSince int64
-	removedAt  int64
-	freshSince int64 // instant of the first sweep that saw markFresh, 0: none has
-	member     bool
-	_          [32]byte // to a multiple of two lines, which processors fetch together
+	removedAt  int64        // 0: a member; leaving: no longer, see Members
+	freshSince int64        // instant of the first sweep that saw markFresh, 0: none has
+	traffic    float32      // picks, decayed
+	trust      atomic.Int32 // in reports, 0 to trusted; written by the owner
 }
 
 const (
@@ -67,6 +67,9 @@ const (
 	markApart                // not available: its work is not in the pool's total, see totals
 	markShare                // share counts
 	markEjected              // is ejected: see RaiseEpoch
+	markReported             // claims in reported may count
+	markDue                  // has had no request for long: wins the next comparison, see lookAgain
+	markLooked               // has had one for that reason: an answer replaces what was known
 )
 
 // lastDoneGrain is how old lastDone may be: a store on each Done would cost as
@@ -176,6 +179,12 @@ func (r *Record) ageOf(aging ewma.AgeView, marks uint32, now int64) (lg int64, o
 	}
 	return lg, true
 }
+
+// leaving is removedAt while Members finds out who is left.
+const leaving = -1
+
+// member reports whether it is one; for the Registry's owner.
+func (r *Record) member() bool { return r.removedAt == 0 }
 
 func (r *Record) mark(m uint32) {
 	if r.marks.Load()&m == 0 {

@@ -69,4 +69,8 @@ type Result struct {
 	// RetryAfter is how long an endpoint that answered Overload asked not to be used.
 	// 0 or less means that it gave no hint.
 	RetryAfter time.Duration
+	// Load is what the endpoint reported about itself with the answer, good or bad. The zero Load
+	// says nothing: the policies then go by what this client has seen. It counts for those that go
+	// by the expected wait; see [BuiltinSignal].
+	Load Load
 }

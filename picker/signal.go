@@ -42,6 +42,11 @@ type CountsInFlight interface {
 // endpoint that asks to be left alone loses to everybody, and after that, like one that has
 // joined others and given its first answer, comes back over ten time units. (For the latter
 // [Adaptive] does otherwise: see [NeedMeanPrior].) See [Record] for what is learnt.
+//
+// Where answers carry a [Load], an endpoint that reports more in flight than it usually does costs
+// more, by the square root of the ratio, for some latencies; one that reports errors costs up to twice
+// as much. A report never makes an endpoint cheaper, so that none can draw requests by what it says, and
+// it counts only as far as reports have been seen to go with latencies: old or invented ones do not.
 type BuiltinSignal uint8
 
 const (

@@ -21,11 +21,14 @@ func (g *Registry) Sweep(now int64) {
 	known := g.scratch[:0]
 	var picks uint64
 	members, failing := 0, 0
+	g.due = g.due[:0]
+	patience := g.patience()
 	// What traffic was long ago counts less, as what estimates are made of does.
 	keep := math.Exp(-float64(max(now-g.shared.swept.Load(), 0)) / float64(fadeUnits*l.unit))
 	for id, r := range g.records {
 		r.disbelieve(now)
-		if !r.member {
+		if !r.member() {
+			delete(g.unasked, r)
 			// Long streams of a former member are counted should it return.
 			if now-r.removedAt >= int64(Tombstone) && r.InFlight() == 0 {
 				delete(g.records, id)
@@ -48,21 +51,28 @@ func (g *Registry) Sweep(now int64) {
 		}
 		n := r.picksSince()
 		picks += n
-		r.traffic = r.traffic*keep + float64(n)
-		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
-			known = append(known, knownLatency{lg, r.traffic})
+		r.traffic = r.traffic*float32(keep) + float32(n)
+		if g.isUnasked(r, n, now, patience) {
+			g.due = append(g.due, r)
 		}
+		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
+			known = append(known, knownLatency{lg, float64(r.traffic)})
+		}
+		r.reported.tally(keep)
 		r.forgetHint(now, rampUnits*l.unit)
 		r.ageFresh(now, l.unit)
 	}
 	g.scratch = known
 	g.picks += picks
+	g.members = members
+	g.lookAgain(l)
 	g.measure(known, members, now)
 	g.shared.judge(failing, members)
+	g.judgeReports()
 	g.pace(now, picks, members)
 	l = g.shared.learning.Load()
 	for _, r := range g.records {
-		if r.member && l.needs&NeedLatency != 0 {
+		if r.member() && l.needs&NeedLatency != 0 {
 			r.fadeView(now, l)
 		}
 	}
@@ -134,6 +144,7 @@ func (g *Registry) measure(known []knownLatency, members int, now int64) {
 		}
 	}
 	g.shared.target.Store(median + (met-median)/4)
+	g.met = met
 }
 
 // pace measures the time between picks, of which there were that many since the last
@@ -153,20 +164,37 @@ func (g *Registry) pace(now int64, picks uint64, members int) {
 		return // nothing to measure by
 	}
 	unit := time.Duration(float64(members) * g.gap / 8)
+	latency := g.latency
 	if m := g.shared.median.Load(); m != ewma.NoTarget {
+		latency = time.Duration(ewma.Exp2(min(m, 50<<16)))
+		// At most four times what requests meet: where most endpoints hang, the median is their
+		// requests' time limit, and for hours nothing would be forgotten of them.
+		if g.met > 0 {
+			m = min(m, g.met+2<<16)
+		}
 		unit = max(unit, 10*time.Duration(ewma.Exp2(min(m, 50<<16))))
 	}
 	unit = min(max(unit, minUnit), maxUnit)
 	// Republish on a change that matters only: the parameters cost logarithms.
-	if d := unit - g.unit; d > g.unit/16 || d < -g.unit/16 {
+	longer, slower := changed(unit, g.unit), changed(latency, g.latency)
+	if longer {
 		g.unit = unit
+	}
+	if slower {
+		g.latency = latency
+	}
+	if longer || slower {
 		g.Learn(g.shared.learning.Load().needs)
 	}
 }
 
+// changed reports whether d has become another by more than a sixteenth.
+func changed(d, before time.Duration) bool { return d-before > before/16 || before-d > before/16 }
+
 // forgetHint clears marks whose time is over, which saves picks a look.
 func (r *Record) forgetHint(now int64, window time.Duration) {
 	r.unmark(markAvoided, func() bool { return r.avoidUntil.Load() > now })
+	r.unmark(markReported, func() bool { return r.reported.stands(now, r.shared.learning.Load()) })
 	r.unmark(markRamp, func() bool { return r.rampFrom.Load() > now-int64(window) })
 }
 
@@ -202,6 +230,7 @@ func (r *Record) settle(now int64) {
 	r.peak.Settle(now)
 	r.mean.Settle(now)
 	r.success.Settle(now)
+	r.reported.settle(now)
 	if r.lastDone.Load() > now {
 		r.lastDone.Store(now)
 	}

@@ -35,16 +35,20 @@ func (r *Record) see(now int64, l *learning) view {
 	return newView(lg, r.failurePenalty(now, l), r.peak.Above(0, now, l.peak))
 }
 
-// failurePenalty is the cost of failures at instant now.
+// failurePenalty is the cost of failures at instant now, seen or reported.
 func (r *Record) failurePenalty(now int64, l *learning) int64 {
+	claimed := int64(0)
+	if r.marks.Load()&markReported != 0 {
+		claimed = r.reported.failing.at(now, l.failing)
+	}
 	if r.success.Clean() {
-		return 0
+		return claimed
 	}
 	most := int64(maxPenalty)
 	if r.shared.outage.Load() {
 		most = outagePenalty
 	}
-	return min(failureFactor*r.success.PenaltyLog2(now, l.success), most)
+	return max(min(failureFactor*r.success.PenaltyLog2(now, l.success), most), claimed)
 }
 
 // setView stores v, unless all that changes is a gate that has decayed a little: a peak
@@ -75,12 +79,15 @@ func (r *Record) wait(now int64, l *learning, among int) int64 {
 	v := view(r.view.Load())
 	marks := r.marks.Load()
 	k := r.openWith(aging)
-	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh|markShare) != 0 {
+	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh|markShare|markDue) != 0 {
 		return r.waitInDetail(v, aging, k, marks, now, l, among)
 	}
 	cost := v.cost() + countLog2(k)
 	if !aging.Empty() && aging.MayExceed(v.gate(), now) {
 		cost += r.overdue(v, aging, marks, now)
+	}
+	if marks&markReported != 0 {
+		cost += r.reported.surcharge.at(now, l.report)
 	}
 	return cost
 }
@@ -98,6 +105,9 @@ func (r *Record) overdue(v view, aging ewma.AgeView, marks uint32, now int64) in
 // waitInDetail is wait for endpoints without samples, with leaks or with hints, and for
 // those that have come lately.
 func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning, among int) int64 {
+	if marks&(markDue|markAvoided|markShare) == markDue && among > 0 && r.takesLook() {
+		return 0
+	}
 	if marks&markLeaked != 0 {
 		k = max(k-r.leaked.Load(), 0)
 	}
@@ -111,6 +121,9 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
 	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
+	if marks&markReported != 0 {
+		cost += r.reported.surcharge.at(now, l.report)
+	}
 	if marks&markFresh != 0 && k > 0 {
 		cost = max(cost, r.shared.median.Load()+countLog2(k))
 	}

@@ -75,6 +75,8 @@ func (p *httpProber) Probe(ctx context.Context, addr string) (health.Result, str
 		return health.Failed, err.Error()
 	}
 	defer resp.Body.Close()
+	// The body of an answer that switches protocols is the connection, which no context ends.
+	defer context.AfterFunc(ctx, func() { _ = resp.Body.Close() })()
 	if _, err := io.CopyN(io.Discard, resp.Body, maxBody); err != nil && err != io.EOF {
 		return health.Failed, fmt.Sprintf("HTTP %d, and the answer breaks off: %v", resp.StatusCode, err)
 	}

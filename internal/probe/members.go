@@ -32,7 +32,7 @@ func (r *Runner) Update(list []Endpoint) {
 	r.checks.Update(ids, r.now())
 	if wait {
 		for _, id := range fresh {
-			r.members[id].waiting = true
+			r.waits(r.members[id], true)
 			r.say(id, evenkeel.Unchecked)
 		}
 	}
@@ -61,6 +61,7 @@ func (r *Runner) adopt(list []Endpoint) (fresh []string) {
 	for id, m := range r.members {
 		if m.seen != r.round {
 			m.land()
+			r.waits(m, false)
 			left = append(left, m.addr)
 			delete(r.members, id)
 		}
@@ -109,23 +110,32 @@ func (r *Runner) healthy(id string) bool {
 
 // letGo has nobody wait any more if there is nobody else to serve. mu is held.
 func (r *Runner) letGo() {
+	if r.waiting == 0 { // nearly always: not O(n) for each endpoint that fails
+		return
+	}
 	var waiting []string
 	for id, m := range r.members {
+		if !r.config.UseUnchecked && r.healthy(id) {
+			return
+		}
 		if m.waiting {
 			waiting = append(waiting, id)
 		}
 	}
-	if len(waiting) == 0 {
-		return
-	}
-	for id := range r.members {
-		if !r.config.UseUnchecked && r.healthy(id) {
-			return
-		}
-	}
 	slices.Sort(waiting) // not in the order of a map
 	for _, id := range waiting {
-		r.members[id].waiting = false
+		r.waits(r.members[id], false)
 		r.say(id, evenkeel.Ready)
 	}
+}
+
+// waits says whether m waits for its first check. mu is held.
+func (r *Runner) waits(m *member, waiting bool) {
+	switch {
+	case waiting && !m.waiting:
+		r.waiting++
+	case !waiting && m.waiting:
+		r.waiting--
+	}
+	m.waiting = waiting
 }

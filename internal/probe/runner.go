@@ -72,6 +72,7 @@ type Runner struct {
 	round   uint64             // of updates
 	prober  *shared            // nil: nobody is checked
 	running int                // checks
+	waiting int                // members that were said to be Unchecked
 	paced   int64              // no check begins before this instant
 
 	usedRead int64 // instant at which used was last read

@@ -6,10 +6,10 @@ import "github.com/evenkeel/evenkeel"
 func (r *Runner) judge(id string, m *member, passed, changed bool) {
 	switch healthy := r.healthy(id); {
 	case healthy && (passed || changed):
-		m.waiting = false
+		r.waits(m, false)
 		r.say(id, evenkeel.Ready)
 	case changed:
-		m.waiting = false
+		r.waits(m, false)
 		r.say(id, evenkeel.Failing)
 		r.letGo()
 	}

@@ -72,7 +72,9 @@ func (c Case) Scale(f float64) Case {
 
 // Cases returns all named cases: fleet A and its variations, the scenarios S1 to S13, the
 // fleets of published simulations, and the cases that all of these leave out.
-func Cases() []Case { return slices.Concat(FleetACases(), SCases(), PublishedCases(), RobustCases()) }
+func Cases() []Case {
+	return slices.Concat(FleetACases(), SCases(), PublishedCases(), RobustCases(), ReportedCases())
+}
 
 // CasesNamed returns the cases whose names begin with one of the given prefixes, or with
 // one of them before "*", which scales the case by the number after it ("S3*100").

@@ -49,6 +49,9 @@ func (r *run) send(user int32) {
 
 // pick finds a server for q, and reports whether there is one.
 func (r *run) pick(q *request, balancer int) bool {
+	if r.past != nil {
+		r.past.note(r)
+	}
 	if r.policy.Bound != nil {
 		if len(r.clients.members) == 0 {
 			return false
@@ -73,7 +76,10 @@ func (r *run) pick(q *request, balancer int) bool {
 
 // leave is the moment when a server is through with a request and sends its answer.
 func (r *run) leave(slot int32) {
-	r.servers[r.requests[slot].server].load--
+	q := &r.requests[slot]
+	v := &r.servers[q.server]
+	v.load--
+	v.says.end(r, q)
 	if r.delay == 0 {
 		r.answered(slot)
 		return
@@ -110,7 +116,11 @@ func (r *run) timeoutDue(t timed) {
 // done ends a request for its client.
 func (r *run) done(slot int32, outcome picker.Outcome, end ending) {
 	q := &r.requests[slot]
-	q.pick.DoneAt(r.clients.time(r.now), evenkeel.Result{Outcome: outcome})
+	result := evenkeel.Result{Outcome: outcome}
+	if end != timedOut { // else it has no answer yet, whatever the server has said
+		result.Load = q.report
+	}
+	q.pick.DoneAt(r.clients.time(r.now), result)
 	r.stats.unpicked(r, q)
 	r.settle(slot, end)
 }

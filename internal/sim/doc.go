@@ -19,8 +19,8 @@
 //
 // # Bounds
 //
-// Besides real policies there are omniscient ones ([ShortestQueue], [ShortestDelay]), and
-// tables of true loads of a given age that all balancers share. In a closed loop an omniscient
+// Besides real policies there are omniscient ones ([ShortestQueue], [ShortestDelay]), one that
+// knows all queues as they were some time ago ([Seen]), and tables of true loads of a given age that all balancers share. In a closed loop an omniscient
 // policy bounds nothing: there requests come when others are answered, so that policies meet
 // different traffic.
 //

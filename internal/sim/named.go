@@ -40,6 +40,10 @@ var named = []struct {
 	{"envoy_uncapped", envoy(outlier.Config{MaxEjectionPercent: outlier.PercentOf(100), Panic: outlier.Panic{Threshold: outlier.PercentOf(0)}})},
 	{"jsq", func(time.Duration) Policy { return Policy{Bound: ShortestQueue{}} }},
 	{"jsed", func(time.Duration) Policy { return Policy{Bound: ShortestDelay{}} }},
+	// A queue of fleet A forgets in about a tenth of a second.
+	{"seen@", func(age time.Duration) Policy {
+		return Policy{Bound: Seen{Age: age, Usual: 2, Forget: 150 * time.Millisecond}}
+	}},
 	{"least_table@", func(age time.Duration) Policy {
 		p := of(nil)(0)
 		p.TableAge, p.Table = age, func(t *picker.LoadTable) evenkeel.Policy { return picker.Least{Signal: t} }
@@ -85,7 +89,7 @@ func PeakEWMAOfASecond() Policy {
 // the rule by itself, without ejection and limit, as everybody else has it, unless their names say
 // otherwise; "unguarded" is the default's, and "envoy" p2c with Envoy's outlier detection: as it is, with a cap of 30 %, and
 // without cap and panic. Those that end in "@" want the
-// age of their table after it, such as "p2c_table@100ms".
+// age of their table, or of what they see, after it, such as "p2c_table@100ms".
 func PolicyNames() []string {
 	names := make([]string, len(named))
 	for i, n := range named {

@@ -43,6 +43,10 @@ func (p *Policy) Validate() error {
 		problems = append(problems, within("Policy.TableAge", p.TableAge, time.Microsecond, maxDuration))
 	}
 	problems = append(problems, within("Policy.Prime", p.Prime, 0, time.Hour))
+	if seen, ok := p.Bound.(Seen); ok {
+		problems = append(problems, within("Policy.Bound.Age", seen.Age, time.Millisecond, time.Minute),
+			within("Policy.Bound.Forget", seen.Forget, 1, time.Hour), number("Policy.Bound.Usual", seen.Usual, 0, 1e9))
+	}
 	if p.Table != nil {
 		if err := p.Table(&picker.LoadTable{}).Validate(); err != nil {
 			problems = append(problems, fmt.Errorf("sim: Policy.Table: %w", err))

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/orca"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -30,6 +31,8 @@ const (
 // server are through with it. Its place in the slab is then used again.
 type request struct {
 	pick    evenkeel.Pick[int]
+	call    orca.Call   // as its server counts it
+	report  picker.Load // on its answer
 	sent    int64
 	u       float64 // quantile of its work
 	id      uint32  // its number, modulo 2^32; tells later uses of its place
@@ -76,6 +79,7 @@ type run struct {
 
 	trafficEnds int64 // the end of arrivals, never while it is not known
 	view        View
+	past        *past // nil unless the bound is Seen
 	stats       stats
 }
 
@@ -107,6 +111,9 @@ func newRun(s *Scenario, p *Policy, seed uint64) (*run, error) {
 	}
 	r.prepareClasses()
 	r.prepareServers()
+	if seen, ok := p.Bound.(Seen); ok {
+		r.past = newPast(len(s.Servers), seen)
+	}
 	r.stats.prepare(r)
 	if err := r.clients.prepare(r); err != nil {
 		return nil, fmt.Errorf("sim: %w", err)

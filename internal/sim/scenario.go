@@ -33,6 +33,8 @@ type Scenario struct {
 	// Timeout is when clients give up; the server knows nothing of it and does the work
 	// all the same. 0 means never.
 	Timeout time.Duration
+	// Reports are what servers say about themselves on their answers. The zero value: nothing.
+	Reports Reports
 	// Refresh is the time between updates of the clients' lists that change nothing; 0
 	// means none, and the least is 1 µs or Length/10,000,000.
 	Refresh time.Duration
@@ -74,6 +76,8 @@ type Server struct {
 	Service Law
 	// Weight is what clients are told of its capacity.
 	Weight evenkeel.Weight
+	// Report is what it says of itself where servers report.
+	Report Reporting
 	// Phases are what happens to it. They may overlap: factors multiply, and of several
 	// that fail or have a law, the last counts.
 	Phases []Phase
@@ -263,7 +267,7 @@ func (s Scenario) Scale(f float64) Scenario {
 	s.Service = scaleLaw(s.Service, f)
 	s.Arrivals.Rate /= f
 	for _, d := range []*time.Duration{&s.Arrivals.Think, &s.Arrivals.Period, &s.Arrivals.On,
-		&s.Delay, &s.Timeout, &s.Refresh, &s.Length, &s.WarmUp, &s.Bucket} {
+		&s.Delay, &s.Timeout, &s.Refresh, &s.Reports.Age, &s.Reports.Window, &s.Length, &s.WarmUp, &s.Bucket} {
 		*d = scaled(*d, f)
 	}
 	return s

@@ -31,6 +31,7 @@ type server struct {
 	busy  int // workers at work
 	queue ring[int32]
 	share shared
+	says  *reporter // nil: nothing
 }
 
 func (r *run) prepareServers() {
@@ -40,7 +41,7 @@ func (r *run) prepareServers() {
 		v := &s.Servers[i]
 		r.servers[i] = server{
 			workers: v.Workers, sharing: v.Sharing, speed: v.speed(), id: serverID(i),
-			weight: v.Weight, phases: v.Phases,
+			weight: v.Weight, phases: v.Phases, says: newReporter(&s.Reports, v.Report),
 		}
 		r.refreshServer(i)
 	}
@@ -118,6 +119,7 @@ func (r *run) comeIn(slot int32) {
 		r.lose(slot)
 		return
 	}
+	v.says.begin(q, r.now)
 	q.outcome = picker.Success
 	if v.fail != picker.Unknown && (v.failShare == 1 || uniform(&r.chance) < v.failShare) {
 		q.outcome = v.fail

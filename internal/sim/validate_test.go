@@ -53,6 +53,9 @@ func TestScenarioErrorsNameFieldValueAndBound(t *testing.T) {
 		"sim: Scenario.Arrivals.On is 1ns, want a part of Period in which at most 1e+09 requests a second arrive, not 3.6e+16": func(s *Scenario) {
 			s.Arrivals = Arrivals{Kind: Bursts, Rate: 10, On: 1, Period: 1000 * time.Hour}
 		},
+		"sim: Scenario.Reports.Age is -1ns, want 0s to":                                         func(s *Scenario) { s.Reports.Age = -1 },
+		"sim: Scenario.Reports.Window is -1ns, want 0s to":                                      func(s *Scenario) { s.Reports.Window = -1 },
+		"sim: Scenario.Reports.Lost is 2, want 0 to 1":                                          func(s *Scenario) { s.Reports.Lost = 2 },
 		"sim: Scenario.Refresh is 1ns, want 1µs to":                                             func(s *Scenario) { s.Refresh = 1 },
 		"sim: Scenario.Refresh is 1µs, want 100µs to":                                           func(s *Scenario) { s.Refresh, s.Length = time.Microsecond, 1000*second },
 		"sim: Scenario.Arrivals.Kind is 9, want Poisson, Even, Closed, Recorded or Bursts":      func(s *Scenario) { s.Arrivals.Kind = 9 },
