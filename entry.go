@@ -44,8 +44,8 @@ func (e *entry[T]) worst() (s State, from Source) {
 
 // becomes takes a new state.
 func (e *entry[T]) becomes(from Source, s State) {
-	if from == Connection && s == Ready && e.states[from] != Ready && e.reported.estimate != nil {
-		e.reported.estimate.Reset() // what answers now may be another process
+	if from == Connection && s != Ready && e.states[from] == Ready && e.reported.estimate != nil {
+		e.reported.estimate.Reset() // what answers next may be another process
 	}
 	e.states[from] = s
 	if e.available() {

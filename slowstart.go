@@ -17,7 +17,7 @@ import (
 // and handles start nothing; in the modes Envoy and A50 nor does the end of an ejection, as it does not there.
 //
 // After elapsed time t the endpoint's share is max(Floor, (t/Window)^(1/Aggression)) of what it would get, moved at each
-// [Pool.Sweep], and the lesser of that and what [outlier.Config].Ramp says. A single endpoint has its full share,
+// [Pool.Sweep]; the form of [outlier.Config].Ramp does not count then. A single endpoint has its full share,
 // and so have all while more than half of those that may be picked are on their way back, by this or by
 // that. How policies keep to a share is said at [picker.Record.SetShare]. It needs [Pool.Sweep], without which a
 // share may stay as it is. The zero SlowStart has the defaults.

@@ -21,8 +21,8 @@ func SlowStart(elapsed, window time.Duration, aggression, floor float64) float64
 }
 
 // RampFactor returns the part of its weight that the member with that index gets at
-// instant now: below 1 while it is ramping or has a slow start ([Detector.SetSlowStart]), the lesser of the two,
-// unless it is the only usable one, or more
+// instant now: below 1 while it has a slow start, or where there are none ([Detector.SetSlowStart]) while it is
+// ramping, unless it is the only usable one, or more
 // than half of them are on their way back in either manner, where ramps would cancel out or leave too little. Ask
 // at each sweep, not on each request.
 func (d *Detector) RampFactor(i int, now int64) float64 {
@@ -34,14 +34,14 @@ func (d *Detector) RampFactor(i int, now int64) float64 {
 	if h.standing == Usable && d.slow.under(h.start, now) {
 		factor = d.slow.factor(h.start, now)
 	}
-	if State(h.state.Load()) != Ramping {
+	if d.slow != nil || State(h.state.Load()) != Ramping {
 		return factor
 	}
 	if c := d.census(); c.usable <= 1 || 2*c.usableRamping > c.usable {
 		return factor
 	}
 	r := d.rules
-	return min(factor, SlowStart(time.Duration(now-h.rampFrom), time.Duration(r.rampWindow), r.rampAggression, r.rampFloor))
+	return SlowStart(time.Duration(now-h.rampFrom), time.Duration(r.rampWindow), r.rampAggression, r.rampFloor)
 }
 
 // Ramps reports whether the member with that index is ramping or has a slow start, whatever its factor is.
