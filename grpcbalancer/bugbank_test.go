@@ -206,7 +206,7 @@ func TestBug58_CloseRacingUpdatesAndPicks(t *testing.T) {
 		if n := c.openConns(); n != 0 {
 			t.Fatalf("round %d: %d connections are open after Close", i, n)
 		}
-		_, err := ready{p.pool, &p.keys, new(atomic.Bool), &p.used}.Pick(balancer.PickInfo{})
+		_, err := ready{p, p.pool}.Pick(balancer.PickInfo{})
 		if !errors.Is(err, balancer.ErrNoSubConnAvailable) {
 			t.Fatalf("round %d: pick after Close: %v, want to wait for the successor", i, err)
 		}

@@ -41,20 +41,24 @@ func (b builder) Name() string { return b.name }
 // Build returns a policy without endpoints. It reports no state: the channel waits
 // for the first list by itself.
 func (b builder) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
-	p := &policy{cc: cc, opts: opts, base: b.base, random: b.rand, newChild: b.child}
+	p := &policy{cc: cc, opts: opts, name: b.name, base: b.base, random: b.rand, newChild: b.child}
+	p.asksFor = p.outOfBandFor
+	p.warnings.tell = func(text string) { p.emit(Warning, "", text) }
+	p.meter.record = recorderOf(cc, p.target())
 	if p.random == nil {
 		p.random = rand.Uint64
 	}
 	if p.newChild == nil {
 		p.newChild = newChild
 	}
+	live.add(p)
 	return p
 }
 
 // ParseConfig implements balancer.ConfigParser. Nothing, null and {} are the
 // defaults, since an empty config reaches a policy in all three forms.
 func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) {
-	given, _, err := config.Parse(text)
+	given, report, err := config.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("grpcbalancer: %w", err)
 	}
@@ -67,7 +71,7 @@ func (b builder) ParseConfig(text json.RawMessage) (loadBalancingConfig, error) 
 			return nil, fmt.Errorf("grpcbalancer: %w", err)
 		}
 	}
-	return &lbConfig{config: c, given: given}, nil
+	return &lbConfig{config: c, given: given, unknown: report.Unknown}, nil
 }
 
 // override returns base with what is not zero in given in its place.
@@ -95,6 +99,9 @@ func override(base, given evenkeel.Config) evenkeel.Config {
 	}
 	if given.Subset != nil {
 		base.Subset = given.Subset
+	}
+	if given.Reports != nil {
+		base.Reports = given.Reports
 	}
 	return base
 }

@@ -117,16 +117,24 @@ func (p *policy) check(endpoints []*endpoint) {
 		return
 	}
 	list := make([]probe.Endpoint, 0, len(endpoints))
+	var unchecked []evenkeel.StateChange
 	for _, e := range endpoints {
 		addr := firstAddr(e.listed)
 		if k.watch == nil && !p.canDial(addr, k.config.Port) {
 			p.warnings.add("address", fmt.Sprintf(
 				"grpcbalancer: Health does nothing for endpoints whose address is no host and port: %q is one", addr))
+			unchecked = append(unchecked, evenkeel.StateChange{ID: e.key, State: evenkeel.Ready, Source: evenkeel.Checks})
 			continue
 		}
 		list = append(list, probe.Endpoint{ID: e.key, Addr: addr})
 	}
 	k.runner.Update(list)
+	if len(unchecked) > 0 { // what other checks have said of them, nobody would take back
+		p.mu.Lock()
+		p.pool.SetStates(unchecked)
+		p.wake()
+		p.mu.Unlock()
+	}
 }
 
 // firstAddr is where an endpoint with several addresses is checked.

@@ -21,7 +21,10 @@
 // addresses: it outlasts resolver updates, reconnections and changes of config, and a
 // stream stays counted where it was sent until it ends. gRPC drops a policy, and what it
 // learnt, when the channel goes idle (after 30 minutes; grpc.WithIdleTimeout changes
-// that) or names another policy.
+// that) or names another policy; [Remember] keeps it for the next one.
+//
+// gRPC resolves a DNS name again only when a connection ends. Let servers limit the age of connections
+// (keepalive.ServerParameters, MaxConnectionAge), or clients never learn of new ones.
 //
 // Before the first list, and while connections are being made, calls wait. When all
 // connections have failed, calls fail with the errors of the endpoints in turn. When
@@ -33,10 +36,11 @@
 // Weights come from the resolver (gRPC's weight attribute, xDS). There is no weight 0 in
 // gRPC: it reads as absent, and counts as 1.
 //
-// A retry is an attempt of its own, picked and judged by itself. gRPC does not tell a
-// policy whether a call is a stream; [UnaryInterceptor] and [StreamInterceptor] do.
-// Without them every call counts in flight until it ends, and its duration is a
-// latency unless it exceeds ten seconds: a shorter stream looks like a slow call. An
+// A retry is an attempt of its own, counted and judged by itself. gRPC does not tell a
+// policy whether a call is a stream, nor which attempts belong to one call; [UnaryInterceptor] and [StreamInterceptor] do:
+// with them a retry goes to another endpoint than the attempts before it, while there is one.
+// Without them it is picked like any other, which may be where it failed; and every call counts
+// in flight until it ends, and its duration is a latency unless it exceeds ten seconds: a shorter stream looks like a slow call. An
 // endpoint that has ended no call for ten minutes, and holds no stream that is known as
 // one, is no longer believed to be busy.
 //
@@ -57,6 +61,7 @@
 //	round_robin                   blind to weights, as is random
 //	random
 //	weighted_round_robin          shares by weight, as in the next three
+//	weighted                      the same, by the name that goes with weights from "reports"
 //	weighted_random
 //	smooth_weighted_round_robin
 //	edf
@@ -153,6 +158,27 @@
 //	"disabled": true
 //	"floor": 2                    the limit never falls below it
 //	"ceiling": 0                  nor rises above this, once there is one; 0 for none
+//	"per_endpoint": 0             calls, streams included, that one endpoint has in flight at most; 0 for any
+//
+// "slow_start" has endpoints that join or come back take up their share slowly; {} is ten seconds.
+//
+//	"window": "10s"
+//	"aggression": 1
+//	"floor": 10                   percent of the share to begin with
+//
+// "reports" says what is made of the load reports (ORCA) that servers send. See Reports below.
+//
+//	{"policy": "weighted", "reports": {"weights": "reported"}}
+//
+//	"weights": "listed"           or "reported", "feedback"
+//	"weight": {}                  "utilization": default ["application_utilization", "cpu_utilization"];
+//	                              "error_penalty": default 1, -1 for none; "blackout": default "10s";
+//	                              "expiry": default "3m0s"; "period": default "1s"; "least": default 0.1;
+//	                              "most": default 10; "hysteresis": default 0.02; "mean_for_unknown": false
+//	"feedback": {}                "smoothing", "delay", "least", "most"
+//	"out_of_band": "0s"           for weights: each endpoint is asked for a stream of reports at this interval,
+//	                              "100ms" to "1h0m0s"
+//	"ask": "text"                 does nothing here, as gRPC's servers need not be asked
 //
 // "health" has the endpoints checked; {} is a TCP connection each five seconds. See Health below.
 //
@@ -179,8 +205,8 @@
 // always refused: in a default service config grpc.NewClient fails then, and of those
 // that come later gRPC keeps the last good one.
 //
-// Policies and signals that are written in Go have no place in JSON: [Register] gives them
-// a policy name of their own.
+// [ServiceConfig] writes a service config from an evenkeel.Config. Policies and signals that are written in
+// Go have no place in JSON: [Register] gives them a policy name of their own.
 //
 // # Health
 //
@@ -208,6 +234,35 @@
 // closes that when the last of them has ended. There is no way to cut them off at a limit: "drain_timeout" does nothing here,
 // and a stream that never ends keeps its connection. Give streams an end of their own, or let servers limit the
 // age of connections with a grace period.
+//
+// # Reports
+//
+// Servers may say with the end of each call how they are (the trailer endpoint-load-metrics-bin, which grpc-go's send
+// with orca.CallMetricsServerOption, and those of package orcagrpc always). Policies that go by the expected wait, as the
+// default does, take the calls in flight, the latency and the errors from there that the server itself counts; without
+// reports, or when they are old, they go by what this client sees.
+//
+// With weights from reports an endpoint's weight is the capacity that it reports: calls a second over
+// utilization, where calls that fail count as utilization, too. These reports also come by a stream beside the calls
+// ("out_of_band"), for who sends few calls to each endpoint, or long ones. grpc-go's own service sends those no more often than
+// each 30 s, whatever it is asked for. A server without the service is asked once for each connection. Weights count after
+// the blackout, from the time that two endpoints are known, and none is beyond "least" and "most" times the median,
+// whatever is reported.
+//
+// A report that cannot be read, or that has numbers which cannot be, is counted and has no other effect. Under policies that
+// make nothing of reports nobody looks at them.
+//
+// # Observing
+//
+// [Stats] shows each channel: its connections with their errors, what is known of each endpoint, and warnings. [Observe] has
+// a function told what happens: connections, ejections, limits, trouble with the resolver, warnings. The package logs
+// nothing itself.
+//
+// Two metrics are in gRPC's registry, off unless they are added by name (in opentelemetry.MetricsOptions, say):
+//
+//	evenkeel.endpoints            endpoints, by grpc.target and evenkeel.state: idle, connecting, ready,
+//	                              transient_failure, and, besides, ejected (looked at each ten seconds)
+//	evenkeel.refused_calls        calls that found no place within a limit, by grpc.target
 //
 // # Cost
 //

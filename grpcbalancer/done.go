@@ -58,7 +58,11 @@ func (c *call) done(info balancer.DoneInfo) {
 	if c.child != nil {
 		c.child(info)
 	}
-	c.pick.Done(result(info, callerLeft(c.ctx)))
+	r := result(info, callerLeft(c.ctx))
+	if c.pick.Handle().policy.reads.Load() {
+		r.Load = takeReport(&c.pick, info)
+	}
+	c.pick.Done(r)
 	c.recycle()
 }
 

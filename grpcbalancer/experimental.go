@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/experimental/balancer/weight"
+	"google.golang.org/grpc/experimental/stats"
 	"google.golang.org/grpc/orca"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
@@ -29,6 +30,65 @@ type lbConfig struct {
 
 	config evenkeel.Config // what is in force
 	given  evenkeel.Config // what of it came as JSON
+
+	unknown []string // fields of that which mean nothing
+}
+
+// Metrics of the package in gRPC's registry, off unless a user adds them by name. A name that is taken, by
+// another major version of this module in the same program, is left to who has it: gRPC ends the process
+// over a name that is registered twice.
+var (
+	endpointsMetric *stats.Int64UpDownCountHandle
+	refusedMetric   *stats.Int64CountHandle
+)
+
+// gRPC's registry is not safe for concurrent use: init is the one place for it.
+func init() {
+	endpoints := stats.MetricDescriptor{
+		Name:        "evenkeel.endpoints",
+		Description: "Endpoints whose connection is in a state (idle, connecting, ready, transient_failure), or that are ejected (ejected).",
+		Unit:        "{endpoint}",
+		Labels:      []string{"grpc.target", "evenkeel.state"},
+	}
+	if stats.DescriptorForMetric(endpoints.Name) == nil {
+		endpointsMetric = stats.RegisterInt64UpDownCount(endpoints)
+	}
+	refused := stats.MetricDescriptor{
+		Name:        "evenkeel.refused_calls",
+		Description: "Calls that found no place within a limit.",
+		Unit:        "{call}",
+		Labels:      []string{"grpc.target"},
+	}
+	if stats.DescriptorForMetric(refused.Name) == nil {
+		refusedMetric = stats.RegisterInt64Count(refused)
+	}
+}
+
+// recorder records the metrics of one policy.
+type recorder struct {
+	to     stats.MetricsRecorder
+	target string
+}
+
+// recorderOf returns what records the metrics of a policy on cc: nothing below a parent that embeds a nil.
+func recorderOf(cc balancer.ClientConn, target string) *recorder {
+	r := &recorder{target: target}
+	offers(func() { r.to = cc.MetricsRecorder() })
+	return r
+}
+
+// endpoints records that there are so many more endpoints in a state.
+func (r *recorder) endpoints(more int64, state string) {
+	if r.to != nil && endpointsMetric != nil {
+		endpointsMetric.Record(r.to, more, r.target, state)
+	}
+}
+
+// refused records that so many more calls were refused.
+func (r *recorder) refused(more int64) {
+	if r.to != nil && refusedMetric != nil {
+		refusedMetric.Record(r.to, more, r.target)
+	}
 }
 
 // newChild builds the policy that owns the connection of one endpoint: gRPC's own

@@ -18,6 +18,8 @@ type outOfBand struct {
 	// take is told what an endpoint reports. It is called one at a time for an endpoint, must not wait,
 	// and does not keep the report.
 	take func(key string, r *orca.Report)
+	// bad is told what is wrong with a report that take is not told of.
+	bad func(key string, err error)
 	// mute is told of an endpoint whose connection cannot be asked.
 	mute func(key string)
 }
@@ -27,7 +29,9 @@ func (o *outOfBand) onReady(c *seat, sc balancer.SubConn) (onLost func()) {
 	var report orca.Report // its maps are used again
 	end, ok := reportsOf(sc, o.every, func(m *v3orcapb.OrcaLoadReport) {
 		// What is wrong with a report spoils all of it: it is foreign, and the next one is on its way.
-		if orcagrpc.FromProto(&report, m) == nil {
+		if err := orcagrpc.FromProto(&report, m); err != nil {
+			o.bad(c.endpoint.key, err)
+		} else {
 			o.take(c.endpoint.key, &report)
 		}
 	})

@@ -25,6 +25,7 @@ type toldReports struct {
 	counts map[string]int
 	last   map[string]float64 // application utilization
 	mute   []string
+	bad    []error
 }
 
 // asking returns what asks for reports and notes them here.
@@ -41,6 +42,11 @@ func (t *toldReports) asking(every time.Duration) *outOfBand {
 			defer t.mu.Unlock()
 			t.counts[key]++
 			t.last[key] = r.Application
+		},
+		bad: func(key string, err error) {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.bad = append(t.bad, err)
 		},
 		mute: func(key string) {
 			t.mu.Lock()
@@ -62,6 +68,7 @@ func (c *client) ask(o *outOfBand) {
 	p := c.policy()
 	p.calls.Lock()
 	defer p.calls.Unlock()
+	p.asksFor = func(evenkeel.Config) *outOfBand { return o }
 	p.reports = o
 	p.refollow()
 }
@@ -195,6 +202,11 @@ func TestWrongReportsAreDropped(t *testing.T) {
 	if n, _ := told.of(b.addr); n != 0 {
 		t.Errorf("%d reports, want none with that many names", n)
 	}
+	eventually(t, "it is said what is wrong", func() bool {
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		return len(told.bad) > 0 && told.bad[0] != nil
+	})
 }
 
 func TestConnectionsThatOfferNoCallsReportNothing(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/evenkeel/evenkeel"
-	"github.com/evenkeel/evenkeel/internal/probe"
 )
 
 // queue lets calls wait for the next picker.
@@ -24,14 +23,10 @@ func (queue) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 }
 
 // ready picks from the pool. All pickers of a policy share the pool, and with it
-// the newest members, states, weights and records, and keys with what is in it.
+// the newest members, states, weights and records, and what the policy keeps beside it.
 type ready struct {
-	pool *evenkeel.Pool[*endpoint]
-	keys *atomic.Pointer[affinity]
-	// waits is set when a call was left to the next picker for want of an endpoint.
-	waits *atomic.Bool
-	// used is who checks endpoints more often while there are calls; nil if nobody does.
-	used *atomic.Pointer[probe.Runner]
+	policy *policy
+	pool   *evenkeel.Pool[*endpoint]
 }
 
 // tries is how often a pick looks for an endpoint. A second look is due where the
@@ -42,11 +37,12 @@ const tries = 2
 // it is behind the policy then, which publishes right after each change that it can
 // meet here.
 func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	if checks := r.used.Load(); checks != nil {
+	if checks := r.policy.used.Load(); checks != nil {
 		checks.Used()
 	}
-	request := evenkeel.Request{Kind: kindOf(info.Ctx)}
-	if keys := r.keys.Load(); keys != nil {
+	seen := callOf(info.Ctx)
+	request := seen.request()
+	if keys := r.policy.keys.Load(); keys != nil {
 		request.Key, request.HasKey = keys.hash(info)
 	}
 	for range tries {
@@ -57,9 +53,13 @@ func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 			return balancer.PickResult{}, r.nobody(err)
 		}
 		c.setDeadline()
-		if s := c.pick.Handle().state.Load(); s.ConnectivityState == connectivity.Ready {
+		e := c.pick.Handle()
+		// A picker that is late, of a policy that is closed, may find the pool with the next one, and that one's
+		// connections are none of its channel's.
+		if s := e.state.Load(); e.policy == r.policy && s.ConnectivityState == connectivity.Ready {
 			result, err := s.Picker.Pick(info)
 			if err == nil {
+				seen.goes(c.pick.Record())
 				result.Done = c.onDone(result.Done)
 				return result, nil
 			}
@@ -81,7 +81,7 @@ func (r ready) nobody(err error) error {
 	if errors.Is(err, evenkeel.ErrOverloaded) {
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	r.waits.Store(true)
+	r.policy.waits.Store(true)
 	if err == evenkeel.ErrPanic {
 		return err // no status: calls that wait for a connection go on waiting
 	}

@@ -77,7 +77,7 @@ func TestCancelledCallRaisesALatencyThatWasTooLow(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		done(succeeded)
 		before := r.stats("a").Latency
-		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), kindKey{}, picker.Unary))
+		ctx, cancel := context.WithCancel(&callContext{Context: context.Background(), kind: picker.Unary})
 		result, err := r.latest().Picker.Pick(balancer.PickInfo{Ctx: ctx})
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestKindComesFromTheInterceptors(t *testing.T) {
 		{base, picker.UnknownKind},
 		{nil, picker.UnknownKind},
 	} {
-		if kind := kindOf(c.ctx); kind != c.want {
+		if kind := callOf(c.ctx).request().Kind; kind != c.want {
 			t.Errorf("%d: kind %v, want %v", i, kind, c.want)
 		}
 	}
@@ -225,20 +225,20 @@ func TestKindComesFromTheInterceptors(t *testing.T) {
 func TestDurationOfAStreamIsNoLatency(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		kind any
+		kind picker.Kind
 		took time.Duration
 		want bool
 	}{
 		{"unary, long", picker.Unary, time.Minute, true},
 		{"stream, short", picker.Stream, time.Second, false},
-		{"unknown, short", nil, time.Second, true},
-		{"unknown, long", nil, time.Minute, false},
+		{"unknown, short", picker.UnknownKind, time.Second, true},
+		{"unknown, long", picker.UnknownKind, time.Minute, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, "")
 				r.up(at("a"))
-				ctx := context.WithValue(context.Background(), kindKey{}, c.kind)
+				ctx := &callContext{Context: context.Background(), kind: c.kind}
 				result, err := r.latest().Picker.Pick(balancer.PickInfo{Ctx: ctx})
 				if err != nil {
 					t.Fatal(err)

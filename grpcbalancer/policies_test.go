@@ -32,6 +32,7 @@ var everyPolicy = []struct {
 	{`"round_robin"`, 200, 1},
 	{`"random"`, 200, 45},
 	{`"weighted_round_robin"`, 300, 2},
+	{`"weighted"`, 300, 2}, // another name of it
 	{`"smooth_weighted_round_robin"`, 300, 1},
 	{`"edf"`, 300, 2},
 	{`"weighted_random"`, 300, byChance},

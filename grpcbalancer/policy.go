@@ -33,12 +33,15 @@ type policy struct {
 	// Set at construction.
 	cc       balancer.ClientConn
 	opts     balancer.BuildOptions
+	name     string
 	base     evenkeel.Config // in force where nothing else is said
 	random   func() uint64
 	newChild childBuilderFunc
-	asksFor  func(evenkeel.Config) *outOfBand // the same one for the same wish; nil: nobody asks for reports
+	asksFor  func(evenkeel.Config) *outOfBand // outOfBandFor, or the tests' own
 	also     []follower                       // the tests' own
 	warnings warnings
+	lookout  lookout
+	meter    meter
 
 	// What calls are sent by, nil if the policy in force uses no keys. Written under calls,
 	// read by picks.
@@ -50,6 +53,10 @@ type policy struct {
 	// used is who wants to know of calls, nil if nobody does. Written under calls, read by picks.
 	used atomic.Pointer[probe.Runner]
 
+	// reads says that the policy in force goes by the load reports of calls. Written under calls, read
+	// when calls end.
+	reads atomic.Bool
+
 	calls sync.Mutex
 
 	// Guarded by calls.
@@ -60,6 +67,7 @@ type policy struct {
 	terms      uint64               // of checks so far
 	reports    *outOfBand           // nil: nobody asks for them
 	followers  []follower           // of connections; never changed in place
+	keepsake   *keepsake            // what the pool is kept with; nil before it is made
 
 	// Written under both locks, read under either.
 	pool       *evenkeel.Pool[*endpoint] // nil before the first list
@@ -127,12 +135,15 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	if err != nil {
 		return err
 	}
-	pool := p.pool
-	if pool == nil {
-		if pool, err = evenkeel.NewPool[*endpoint](config, evenkeel.Options{Rand: p.random, OnWarning: p.warnings.addOnce}); err != nil {
+	if p.keepsake == nil {
+		k, err := p.recall(config)
+		if err != nil {
 			return err
 		}
+		k.tell.Store(&p.warnings)
+		p.keepsake = k
 	}
+	pool := p.keepsake.pool
 	listed := make(map[string]*endpoint, len(next))
 	members := make([]evenkeel.Member[*endpoint], len(next))
 	for i, k := range next {
@@ -161,9 +172,13 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	p.mu.Lock()
 	p.pool, p.subsetting = pool, config.Subset != nil
 	p.mu.Unlock()
-	if p.asksFor != nil {
-		p.reports = p.asksFor(config)
+	if c, ok := parsed.(*lbConfig); ok {
+		for _, path := range c.unknown {
+			p.warnings.addOnce("config: " + path + " is not a known field, and has no effect")
+		}
 	}
+	p.reads.Store(config.UsesReports())
+	p.reports = p.asksFor(config)
 	if err := p.setHealth(config.Health); err != nil {
 		return err
 	}
@@ -233,10 +248,10 @@ func (p *policy) ResolverError(err error) {
 
 // whose is what error texts begin with: a process has many channels.
 func (p *policy) whose() string {
-	if p.opts.Target.URL.Scheme == "" { // a parent's omission
-		return "evenkeel: "
+	if target := p.target(); target != "" {
+		return "evenkeel: " + target + ": "
 	}
-	return "evenkeel: " + p.opts.Target.String() + ": "
+	return "evenkeel: " // a parent's omission
 }
 
 // UpdateSubConnState is never called: the children listen to their connections.
@@ -279,7 +294,9 @@ func (p *policy) Close() {
 	if p.checks != nil {
 		p.checks.runner.Stop() // without waiting: Close must not take long
 	}
-	if p.pool != nil {
-		p.pool.Close()
+	if p.keepsake != nil {
+		p.leave()
 	}
+	p.meter.close()
+	live.remove(p)
 }

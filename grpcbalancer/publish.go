@@ -59,6 +59,7 @@ func (p *policy) endUpdate(err error) {
 	defer p.mu.Unlock()
 	p.updating = false
 	news := err != nil || p.resolverErr != nil
+	p.noticeResolver(err)
 	p.resolverErr = err
 	if p.owed || !p.hasShown || news && p.aggregate() == connectivity.TransientFailure {
 		p.publish()
@@ -70,7 +71,9 @@ func (p *policy) refuse(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.list) == 0 {
-		p.resolverErr = fmt.Errorf("%s%w", p.whose(), err)
+		err = fmt.Errorf("%s%w", p.whose(), err)
+		p.noticeResolver(err)
+		p.resolverErr = err
 		p.publish()
 	}
 }
@@ -89,6 +92,7 @@ func (p *policy) report(c *seat, s balancer.State) {
 	was, is := e.state.Swap(&s).ConnectivityState, s.ConnectivityState
 	p.counts[was]--
 	p.counts[is]++
+	p.noticeReport(e, was, &s)
 	if (was == connectivity.Ready) != (is == connectivity.Ready) {
 		p.touch(e)
 		switch {
@@ -178,7 +182,12 @@ func (p *policy) publish() {
 	if len(changes) > 0 {
 		p.pool.SetStates(changes)
 	}
-	p.shown, p.hasShown = p.aggregate(), true
+	whole := p.aggregate()
+	if !p.hasShown || whole != p.shown {
+		p.emit(Connectivity, "", whole.String())
+	}
+	p.shown, p.hasShown = whole, true
+	p.meter.connections(p.counts)
 	p.cc.UpdateState(balancer.State{ConnectivityState: p.shown, Picker: p.picker()})
 }
 
@@ -201,7 +210,7 @@ func (p *policy) wake() {
 func (p *policy) picker() balancer.Picker {
 	switch p.shown {
 	case connectivity.Ready:
-		return ready{p.pool, &p.keys, &p.waits, &p.used}
+		return ready{p, p.pool}
 	case connectivity.TransientFailure:
 		return &failing{endpoints: p.list, resolver: p.resolverErr}
 	default:

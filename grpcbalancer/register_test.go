@@ -149,10 +149,12 @@ func TestRegisteredConfigIsTheBaseThatJSONOverrides(t *testing.T) {
 func TestEveryFieldOfTheConfigCanBeOverridden(t *testing.T) {
 	base := evenkeel.Config{Policy: picker.Random{}, Keys: []evenkeel.Key{{Path: true}}, Subset: &subset.Config{Size: 3},
 		Outlier: &outlier.Config{AtLeastOne: true}, Health: &evenkeel.HealthConfig{Port: 3},
-		SlowStart: &evenkeel.SlowStart{Window: 3}, DrainTimeout: 3, Limit: evenkeel.LimitConfig{Floor: 3}}
+		SlowStart: &evenkeel.SlowStart{Window: 3}, DrainTimeout: 3, Limit: evenkeel.LimitConfig{Floor: 3},
+		Reports: &evenkeel.ReportsConfig{OutOfBand: 3}}
 	given := evenkeel.Config{Policy: picker.RoundRobin{}, Keys: []evenkeel.Key{{Header: "x"}}, Subset: &subset.Config{Size: 4},
 		Outlier: &outlier.Config{}, Health: &evenkeel.HealthConfig{Port: 4},
-		SlowStart: &evenkeel.SlowStart{Window: 4}, DrainTimeout: 4, Limit: evenkeel.LimitConfig{Floor: 4}}
+		SlowStart: &evenkeel.SlowStart{Window: 4}, DrainTimeout: 4, Limit: evenkeel.LimitConfig{Floor: 4},
+		Reports: &evenkeel.ReportsConfig{OutOfBand: 4}}
 	for i := range reflect.TypeFor[evenkeel.Config]().NumField() {
 		if reflect.ValueOf(base).Field(i).IsZero() || reflect.ValueOf(given).Field(i).IsZero() {
 			t.Fatalf("the test sets no Config.%s", reflect.TypeFor[evenkeel.Config]().Field(i).Name)

@@ -149,7 +149,7 @@ var (
 	builds atomic.Int64 // of spied policies
 )
 
-func init() { balancer.Register(spiedBuilder{}) }
+func init() { balancer.Register(spiedBuilder{builder{name: spiedName}}) }
 
 func (spiedBuilder) Name() string { return spiedName }
 

@@ -26,11 +26,13 @@ func (p *policy) sweep() {
 	pool, news, subsetting := p.pool, p.news, p.subsetting
 	p.mu.Unlock()
 	var next time.Time
+	now := time.Now()
 	if subsetting {
 		next = p.sweepSubset()
 	} else {
-		next = pool.Sweep(time.Now()) // without a lock: the pool has its own, and is never replaced
+		next = pool.Sweep(now) // without a lock: the pool has its own, and is never replaced
 	}
+	p.look(pool, now)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.swept = true

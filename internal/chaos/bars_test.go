@@ -27,9 +27,8 @@ var (
 	// fails, twice as long. Three that succeed bring back.
 	ejected = bars{lost: 16, worst: 0.08, recovered: fast, returned: again}
 	// Nobody is known to hang before the first deadline, and requests go on being sent until the fifth:
-	// 11 to 14 are lost. But the limit, too, sees that deadlines are missed, and what is beyond it goes to
-	// whoever is ejected, or is refused: up to 45 are, more than a blind client loses.
-	silent = bars{lost: 60, worst: 0.2, recovered: 5 * time.Second, returned: again}
+	// 11 to 14 are lost, and at most 23 were where the limit saw missed deadlines, too.
+	silent = bars{lost: 30, worst: 0.12, recovered: 5 * time.Second, returned: again}
 	// Who is slow has not failed. Round robin sends all that goes there; by requests in flight it is less.
 	slowly = bars{worst: 0.13, recovered: fast}
 
@@ -43,8 +42,10 @@ var (
 	// A reset takes along what else is on a connection, and gRPC connects anew between two failures.
 	guardedReset = barsOf{ejected, bars{lost: 20, worst: 0.12, recovered: fast, returned: again}}
 	guardedHung  = barsOf{silent, silent}
-	// They do not know that somebody wants to be left alone, and that is no failure: round robin loses
-	// all that goes there, and who goes by requests in flight sends more, but not twice as much.
-	guardedFull      = bars{success: 0.8, worst: 0.2, recovered: fast}
-	guardedFullThree = bars{success: 0.5, worst: 0.2, recovered: fast}
+	// Who asks to be left alone is, by all of them, for as long as it asks. So there is no reference that
+	// suffers.
+	full             = bars{lost: 7, worst: 0.03, recovered: fast, returned: again}
+	fullBars         = barsOf{full, full}
+	guardedFull      = bars{success: 0.95, worst: 0.06, recovered: fast}
+	guardedFullThree = bars{success: 0.88, worst: 0.06, recovered: fast}
 )

@@ -20,15 +20,18 @@ import (
 
 func newHTTP1(t *testing.T, c contender, fleet []*server) *client {
 	t.Helper()
-	return newHTTP(t, "http", &httpclient.Transport{Config: c.settings("http")}, c, fleet)
+	return newHTTP(t, "http", &httpclient.Transport{Config: c.settings("http"), Retry: once}, c, fleet)
 }
 
 func newHTTP2(t *testing.T, c contender, fleet []*server) *client {
 	t.Helper()
 	base := &http.Transport{Protocols: new(http.Protocols)}
 	base.Protocols.SetUnencryptedHTTP2(true)
-	return newHTTP(t, "http2", &httpclient.Transport{Config: c.settings("http2"), Base: base}, c, fleet)
+	return newHTTP(t, "http2", &httpclient.Transport{Config: c.settings("http2"), Base: base, Retry: once}, c, fleet)
 }
+
+// once sends a request once, so that what one attempt meets shows.
+var once = &httpclient.RetryConfig{Disabled: true}
 
 // newHTTP returns a client over tr, which is closed with the test.
 func newHTTP(t *testing.T, adapter string, tr *httpclient.Transport, c contender, fleet []*server) *client {
