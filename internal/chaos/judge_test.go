@@ -103,6 +103,9 @@ func (r *run) measure(c *client, l *load, until time.Duration) figures {
 		after, ok := s.returned(addr, good, r.end, until)
 		f.returned, f.back = max(f.returned, after), f.back && ok
 	}
+	if after, ok := r.returned[c]; ok {
+		f.returned, f.back = after, true
+	}
 	f.recovered = s.recovered(r.end, until)
 	f.after = s.started(r.end, until)
 	if k := r.keepers[c]; k != nil {

@@ -70,6 +70,9 @@ type run struct {
 	canary     *load
 	begin, end time.Duration // of the trouble
 	struck     time.Duration // when it had begun at all servers
+	// returned is how long after the trouble the bad servers of a client who needed to send no more had
+	// their share again: what it still sends then comes in no order.
+	returned map[*client]time.Duration
 	// possible is which part of the requests over each adapter could succeed, where servers do one at a
 	// time.
 	possible map[string]float64
@@ -92,7 +95,7 @@ func suffer(t *testing.T, tr trouble, in setting) (table string) {
 
 func attempt(t *testing.T, tr trouble, in setting) (table string) {
 	t.Helper()
-	r := &run{trouble: tr, setting: in, fleet: startFleet(t, in.size), keepers: map[*client]*keeper{}}
+	r := &run{trouble: tr, setting: in, fleet: startFleet(t, in.size), keepers: map[*client]*keeper{}, returned: map[*client]time.Duration{}}
 	if tr.length > 0 {
 		r.setting.length = tr.length
 	}
@@ -239,7 +242,11 @@ func (r *run) allBack() bool {
 		f := r.measure(c, r.loads[i], now)
 		there := f.back || r.bars(c).returned == 0 || c.name == reference.name
 		if there && f.recovered <= now-r.end-successWindow {
-			r.loads[i].cancel()
+			if r.loads[i].cancel(); f.back {
+				if _, known := r.returned[c]; !known {
+					r.returned[c] = f.returned
+				}
+			}
 			continue
 		}
 		all = all && c.name == reference.name
