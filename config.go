@@ -130,7 +130,9 @@ type LimitConfig struct {
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
-func (c LimitConfig) Validate() error { return limit.Config(c).Validate() }
+func (c LimitConfig) Validate() error {
+	return limit.Config(c).ValidateAs("evenkeel: LimitConfig")
+}
 
 // defaultFloor lets two requests of a client that sends little be in flight together. A hundred
 // clients of a small pool can have two each.

@@ -102,7 +102,7 @@ type HealthConfig struct {
 	// Timeout is how long a check may take. 0 means 1 s, or Interval if that is shorter; otherwise
 	// at most Interval.
 	Timeout time.Duration
-	// Jitter spreads each interval by this share of it, to both sides. 0 means 0.1, [NoJitter] none; at
+	// Jitter spreads each interval by this share of it, to both sides. 0 means 0.1, [NoJitter], -1, none; at
 	// most 1.
 	Jitter float64
 	// Rise is how many checks in a row must pass to bring an endpoint back. 0 means 2; at most 1000.
@@ -135,7 +135,7 @@ func (c HealthConfig) Validate() error {
 	c.validateScope(add)
 	c.validateTexts(add)
 	c.validateLists(add)
-	return errors.Join(append(problems, c.timing().Validate())...)
+	return errors.Join(append(problems, c.timing().ValidateAs("evenkeel: HealthConfig", "NoJitter"))...)
 }
 
 // validateScope reports fields that the protocol has no use for.

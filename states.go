@@ -91,7 +91,7 @@ func (p *Pool[T]) SetState(id string, s State) bool {
 
 // Drain lets the endpoint with that ID get no new requests; those in flight go on. It
 // returns whether the list has it. It ends with [Pool.Resume], or when the endpoint leaves the
-// list.
+// list. While all are drained, picks fail with [ErrNoneReady]; only weights that are all 0 are taken for equal.
 func (p *Pool[T]) Drain(id string) bool {
 	return p.SetStates([]StateChange{{id, Draining, Operator}}) == 1
 }

@@ -154,7 +154,8 @@ func (g *group) parts() bool {
 
 // Drain keeps new requests off the endpoint at addr, written as in [Address], in each target that lists it now;
 // those in flight go on, for Config.DrainTimeout at most. Its connections close when the last has ended. It
-// returns whether a target lists it. It ends with [Transport.Resume], or when the endpoint leaves the list.
+// returns whether a target lists it, which none does before its first request or [Transport.WaitReady]. It ends
+// with [Transport.Resume], or when the endpoint leaves the list.
 func (t *Transport) Drain(addr string) bool { return t.drain(addr, true) }
 
 // Resume takes back a [Transport.Drain]. It returns whether a target lists the endpoint.

@@ -37,7 +37,7 @@ var (
 
 // TargetError says why a request could not be sent to any endpoint of its target: no
 // addresses could be found, or none in time, or there are none (evenkeel.ErrEmpty), or too many
-// requests are in flight while answers are late (evenkeel.ErrOverloaded).
+// requests are in flight while answers are late, or as any endpoint may have (evenkeel.ErrOverloaded).
 // Nothing of the request was sent: it is an [ErrUnreached].
 type TargetError struct {
 	// Target is the service that the request was for.

@@ -58,28 +58,31 @@ const (
 )
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
-func (c Config) Validate() error {
+func (c Config) Validate() error { return c.ValidateAs("health: Config", "None") }
+
+// ValidateAs is Validate for whoever calls the configuration, and [None] for its Jitter, by other names.
+func (c Config) ValidateAs(name, none string) error {
 	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf("health: "+format, args...)) }
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(name+format, args...)) }
 	d := c.WithDefaults()
 	if d.Interval < MinInterval || d.Interval > MaxInterval {
-		add("Config.Interval is %v, want 0 or %v to %v", c.Interval, MinInterval, MaxInterval)
+		add(".Interval is %v, want 0 or %v to %v", c.Interval, MinInterval, MaxInterval)
 		d.Interval = min(max(d.Interval, MinInterval), MaxInterval) // what bounds the others
 	}
 	if c.Timeout < 0 || c.Timeout > d.Interval {
-		add("Config.Timeout is %v, want 0 or more, at most Interval, which is %v", c.Timeout, d.Interval)
+		add(".Timeout is %v, want 0 or more, at most Interval, which is %v", c.Timeout, d.Interval)
 	}
 	if c.Jitter != None && !(c.Jitter >= 0 && c.Jitter <= 1) { // a NaN is in no range
-		add("Config.Jitter is %v, want 0 to 1 or None", c.Jitter)
+		add(".Jitter is %v, want 0 to 1 or %s", c.Jitter, none)
 	}
 	if c.Rise < 0 || c.Rise > MaxThreshold {
-		add("Config.Rise is %d, want 0 to %d", c.Rise, MaxThreshold)
+		add(".Rise is %d, want 0 to %d", c.Rise, MaxThreshold)
 	}
 	if c.Fall < 0 || c.Fall > MaxThreshold {
-		add("Config.Fall is %d, want 0 to %d", c.Fall, MaxThreshold)
+		add(".Fall is %d, want 0 to %d", c.Fall, MaxThreshold)
 	}
 	if c.NoTraffic != 0 && (c.NoTraffic < d.Interval || c.NoTraffic > MaxInterval) {
-		add("Config.NoTraffic is %v, want 0 or Interval, which is %v, to %v", c.NoTraffic, d.Interval, MaxInterval)
+		add(".NoTraffic is %v, want 0 or Interval, which is %v, to %v", c.NoTraffic, d.Interval, MaxInterval)
 	}
 	return errors.Join(problems...)
 }

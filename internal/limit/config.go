@@ -24,19 +24,23 @@ type Config struct {
 }
 
 // Validate reports every problem of the configuration, joined; nil if there is none.
-func (c Config) Validate() error {
+func (c Config) Validate() error { return c.ValidateAs("limit: Config") }
+
+// ValidateAs is Validate for whoever calls the configuration by another name.
+func (c Config) ValidateAs(name string) error {
 	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(name+format, args...)) }
 	if c.Floor < 0 || c.Floor > MaxLimit {
-		problems = append(problems, fmt.Errorf("limit: Config.Floor is %d, want 0 to %d", c.Floor, MaxLimit))
+		add(".Floor is %d, want 0 to %d", c.Floor, MaxLimit)
 	}
 	switch {
 	case c.Ceiling < 0 || c.Ceiling > MaxLimit:
-		problems = append(problems, fmt.Errorf("limit: Config.Ceiling is %d, want 0 to %d", c.Ceiling, MaxLimit))
+		add(".Ceiling is %d, want 0 to %d", c.Ceiling, MaxLimit)
 	case c.Ceiling != 0 && c.Ceiling < c.Floor:
-		problems = append(problems, fmt.Errorf("limit: Config.Ceiling is %d, want 0 or at least Floor, which is %d", c.Ceiling, c.Floor))
+		add(".Ceiling is %d, want 0 or at least Floor, which is %d", c.Ceiling, c.Floor)
 	}
 	if c.PerEndpoint < 0 || c.PerEndpoint > MaxLimit {
-		problems = append(problems, fmt.Errorf("limit: Config.PerEndpoint is %d, want 0 to %d", c.PerEndpoint, MaxLimit))
+		add(".PerEndpoint is %d, want 0 to %d", c.PerEndpoint, MaxLimit)
 	}
 	return errors.Join(problems...)
 }
