@@ -1,0 +1,93 @@
+package evenkeel_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/orca"
+	"github.com/evenkeel/evenkeel/picker"
+)
+
+// loop is a fleet whose utilization follows from the picks of a pool, as backends average and report it.
+type loop struct {
+	*reportRig
+	capacities []float64
+	averages   []float64
+	tau        float64
+	period     int
+	second     int
+}
+
+// pass lets a second pass with that many picks, and returns how much each backend is used in it.
+func (l *loop) pass(picks int) (used []float64) {
+	got := l.shares(picks)
+	used = make([]float64, len(l.capacities))
+	l.second++
+	var reports []orca.Report
+	for i, c := range l.capacities {
+		used[i] = float64(got[i]) / c
+		l.averages[i] += (used[i] - l.averages[i]) * (1 - math.Exp(-1/l.tau))
+		if l.second%l.period == 0 {
+			reports = append(reports, orca.Report{QPS: float64(got[i]), CPU: l.averages[i]})
+		}
+	}
+	l.run(1, reports...)
+	return used
+}
+
+// uneven runs for that many seconds, and returns the greatest mean use by the mean of all, and the largest
+// standard deviation of a backend's use, as a part of the mean.
+func (l *loop) uneven(seconds, picks int) (most, swing float64) {
+	n := len(l.capacities)
+	sum, squares := make([]float64, n), make([]float64, n)
+	for range seconds {
+		for i, u := range l.pass(picks) {
+			sum[i] += u
+			squares[i] += u * u
+		}
+	}
+	mean := 0.0
+	for _, s := range sum {
+		mean += s / float64(n*seconds)
+	}
+	for i, s := range sum {
+		at := s / float64(seconds)
+		most = max(most, at/mean)
+		swing = max(swing, math.Sqrt(max(squares[i]/float64(seconds)-at*at, 0))/mean)
+	}
+	return most, swing
+}
+
+// The bars of feedback, through real picks: within five times the report interval and the average's time constant
+// all are used alike again, to 3 %, when a backend has lost half of its capacity, and at the end do not swing
+// by more than 1 %.
+func TestFeedbackThroughAPoolSettlesWithinItsBars(t *testing.T) {
+	const picks = 3500
+	for _, period := range []int{1, 3, 10} {
+		for _, tau := range []float64{1, 10, 30} {
+			t.Run(fmt.Sprintf("interval=%d/smoothing=%.0f", period, tau), func(t *testing.T) {
+				c := evenkeel.Config{Policy: picker.WeightedRoundRobin{}, Reports: &evenkeel.ReportsConfig{Weights: evenkeel.FeedbackWeights}}
+				l := &loop{reportRig: newReportRig(t, c, make([]evenkeel.Weight, 4)...), capacities: []float64{1000, 2000, 4000, 4000},
+					averages: make([]float64, 4), tau: tau, period: period}
+				settle := 5 * (period + int(tau))
+				// From equal weights of backends that differ by four times it takes twice as long: a step
+				// corrects a half at most.
+				for what, change := range []func(){func() { l.uneven(settle, picks) }, func() { l.capacities[3] /= 2 }} {
+					change()
+					for range settle {
+						l.pass(picks)
+					}
+					if most, _ := l.uneven(10, picks); most > 1.03 {
+						t.Errorf("change %d: after %d s max/mean is %.3f, want 1.03", what, settle, most)
+					}
+					l.uneven(2*settle, picks)
+					if most, swing := l.uneven(60, picks); most > 1.03 || swing > 0.01 {
+						t.Errorf("change %d: at the end max/mean is %.3f and the swing %.2f %%, want 1.03 and 1 %%", what, most, 100*swing)
+					}
+				}
+			})
+		}
+	}
+}
