@@ -22,7 +22,7 @@ const (
 	expectContinueTimeout = time.Second
 	// A dead peer of an idle-looking HTTP/2 connection is found after these instead of
 	// the 15 minutes that TCP takes.
-	sendPingTimeout  = 15 * time.Second
+	sendPingTimeout  = 10 * time.Second
 	pingTimeout      = 5 * time.Second
 	writeByteTimeout = 10 * time.Second
 )

@@ -80,10 +80,9 @@ func try(ctx context.Context, s settings, c evenkeel.Config) (f figures, err err
 }
 
 func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
 }
 
 // send is one client: requests at random instants, whether or not the last one was answered, until ctx is
