@@ -17,7 +17,7 @@ import (
 const (
 	// maxBody is how much of an answer's body is read, so that the next check can have the connection.
 	// One with more is closed.
-	maxBody = 64 << 10
+	maxBody = 512 << 10
 	// maxHeader bounds an answer's headers.
 	maxHeader = 64 << 10
 	// idleConnTimeout keeps connections over the 60 s from one check to the next without requests.

@@ -239,8 +239,9 @@ func TestBug42ConnectionIsReused(t *testing.T) {
 	}{
 		{"no body", plain, 0, 1}, {"60 kB", plain, 60_000, 1}, {"TLS", withTLS, 60_000, 1},
 		{"300 kB over HTTP/2", withHTTP2, 300_000, 1},
+		{"300 kB", plain, 300_000, 1},
 		// Over HTTP/1 reading the rest would be the only way to keep the connection.
-		{"300 kB", plain, 300_000, 20},
+		{"600 kB", plain, 600_000, 20},
 	} {
 		body := bytes.Repeat([]byte("x"), tc.size)
 		s := serve(t, tc.start, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) })
