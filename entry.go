@@ -67,6 +67,7 @@ func (e *entry[T]) joins(now int64) {
 func (e *entry[T]) leaves() {
 	e.member, e.untried = false, false
 	e.states[Checks] = Ready
+	e.reported = reported{} // reports of it are not taken until it is back
 	if e.NotReady {
 		e.states[Connection] = NotReady
 	}

@@ -91,3 +91,51 @@ func TestFeedbackThroughAPoolSettlesWithinItsBars(t *testing.T) {
 		}
 	}
 }
+
+// Feedback goes by those that get requests: one that is drained reports that it is idle, which says nothing of its weight.
+func TestFeedbackDoesNotWindUpOnWhoGetsNothing(t *testing.T) {
+	c := evenkeel.Config{Policy: picker.WeightedRoundRobin{}, Reports: &evenkeel.ReportsConfig{Weights: evenkeel.FeedbackWeights}}
+	rig := newReportRig(t, c, make([]evenkeel.Weight, 4)...)
+	busy, idle := orca.Report{QPS: 100, CPU: 0.5}, orca.Report{QPS: 1, CPU: 0.02}
+	rig.run(30, busy, busy, busy, busy)
+	rig.pool.Drain("3")
+	rig.run(120, busy, busy, busy, idle)
+	rig.pool.Resume("3")
+	rig.run(1, busy, busy, busy, busy)
+	if w := rig.pool.StatsAt(rig.now).Endpoints[3].Weight; w < 0.8 || w > 1.25 {
+		t.Errorf("after two idle minutes it weighs %v, want as before", w)
+	}
+	rig.run(400, busy, busy, busy)
+	rig.run(2, busy, busy, busy, busy)
+	if w := rig.pool.StatsAt(rig.now).Endpoints[3].Weight; w < 0.8 || w > 1.25 {
+		t.Errorf("after minutes without a report it weighs %v, want the usual", w)
+	}
+}
+
+// Of two endpoints nobody can tell which lies: then the heavier has at most ten times what the other has.
+func TestOneLiarOfTwoIsBoundedByFeedbackToo(t *testing.T) {
+	c := evenkeel.Config{Policy: picker.WeightedRoundRobin{}, Reports: &evenkeel.ReportsConfig{Weights: evenkeel.FeedbackWeights}}
+	for _, lie := range []float64{1e-300, 1e300} {
+		rig := newReportRig(t, c, make([]evenkeel.Weight, 2)...)
+		rig.run(300, orca.Report{QPS: 100, CPU: 0.5}, orca.Report{QPS: 100, CPU: lie})
+		s := rig.pool.StatsAt(rig.now)
+		if ratio := s.Endpoints[0].Weight / s.Endpoints[1].Weight; ratio < 0.099 || ratio > 10.1 {
+			t.Errorf("one reports %v: the weights are %v and %v", lie, s.Endpoints[0].Weight, s.Endpoints[1].Weight)
+		}
+	}
+}
+
+// The least weight that a configuration allows is one that a list can have.
+func TestTheLeastReportedWeightIsOneThatAListCanHave(t *testing.T) {
+	c := reportedWeights
+	c.Reports = &evenkeel.ReportsConfig{Weights: evenkeel.ReportedWeights, Weight: orca.WeightConfig{Least: 1e-9}}
+	if c.Validate() == nil {
+		t.Error("a Least of 1e-9 was taken")
+	}
+	c.Reports.Weight.Least = 1e-6
+	rig := newReportRig(t, c, make([]evenkeel.Weight, 5)...)
+	rig.run(15, orca.Report{QPS: 100, Application: 1e300}, capacity(100), capacity(100), capacity(100), capacity(100))
+	if got := rig.shares(400); got[1] < 95 {
+		t.Errorf("the shares of 400 are %v", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 // reports is what a pool makes of the load reports of its endpoints. All but what it says otherwise is
 // guarded by the pool's mu.
 type reports struct {
+	rules    *ReportsConfig
 	feedback *orca.Feedback // nil: weights are not moved
 	due      int64          // instant of the next look at weights
 
@@ -19,6 +20,7 @@ type reports struct {
 	taking atomic.Pointer[taking]
 	failed atomic.Pointer[badReport]
 
+	weighed  []*reported
 	scratch  []float64
 	nodes    []*orca.FeedbackNode
 	sketched []*orca.Estimate
@@ -62,6 +64,16 @@ func (k *Pick[T]) Report(r *orca.Report) Load {
 	return LoadOf(r)
 }
 
+// ReportAt is Report at instant t.
+func (k *Pick[T]) ReportAt(t time.Time, r *orca.Report) Load {
+	rec := k.pick.Record()
+	if rec == nil {
+		return Load{}
+	}
+	k.pool.take(rec, r, k.pool.instant(t))
+	return LoadOf(r)
+}
+
 // LoadOf returns what a report says of the requests at hand: those in flight and their latency by the named
 // metrics [orca.InFlightMetric] and [orca.LatencyMetric], and the part that fails by EPS and QPS. What it does
 // not say is left out, and so are numbers that cannot be.
@@ -69,17 +81,17 @@ func LoadOf(r *orca.Report) (l Load) {
 	if n, ok := r.Named.Get(orca.InFlightMetric); ok {
 		l = l.WithInFlight(n)
 	}
-	if us, ok := r.Named.Get(orca.LatencyMetric); ok && us > 0 {
+	if us, ok := r.Named.Get(orca.LatencyMetric); ok && us > 0 && us <= math.MaxFloat64 {
 		l = l.WithLatency(time.Duration(min(us, math.MaxInt64/4e3) * float64(time.Microsecond)))
 	}
-	if r.QPS > 0 && (r.EPS > 0 || r.Has(orca.EPS)) {
+	if r.QPS > 0 && r.QPS <= math.MaxFloat64 && (r.EPS > 0 || r.Has(orca.EPS)) {
 		l = l.WithErrorRate(r.EPS / r.QPS)
 	}
 	return l
 }
 
 // Report takes a load report of the endpoint with that ID which did not come with an answer: from a stream
-// of its own, or from elsewhere, for [ReportsConfig].Weights. It returns whether the pool has such a member and made anything of it.
+// of its own, or from elsewhere, for [ReportsConfig].Weights, which move at [Pool.Sweep] alone. It returns whether the pool has such a member and made anything of it.
 func (p *Pool[T]) Report(id string, r *orca.Report) bool { return p.ReportAt(time.Now(), id, r) }
 
 // ReportAt is Report at instant t.
@@ -127,10 +139,19 @@ func (p *Pool[T]) take(rec *picker.Record, r *orca.Report, now int64) (used bool
 // setReports puts the configuration's rules about reports in force. What was reported stays. It was
 // validated. mu is held, or the pool is not shared yet.
 func (p *Pool[T]) setReports(c *ReportsConfig) {
+	was := p.reports.rules
+	if p.reports.rules = c; c != nil && was != nil && c.sameWeights(was) {
+		return // all that was learnt goes on
+	}
 	p.reports.feedback, p.reports.due = nil, 0
 	if c == nil || c.Weights == ListedWeights {
 		p.reports.taking.Store(nil)
 		return
+	}
+	if was != nil && !c.sameUnit(was) {
+		for i := range p.listed {
+			p.listed[i].reported = reported{}
+		}
 	}
 	weights, _ := orca.NewWeights(c.Weight)
 	if c.Weights == FeedbackWeights {
@@ -162,7 +183,7 @@ func (p *Pool[T]) weight(e *entry[T]) Weight {
 	case p.reports.taking.Load() == nil || e.drained:
 		return e.Weight
 	case e.reported.weight > 0:
-		return WeightOf(e.reported.weight)
+		return scaled(WeightOf(1), e.reported.weight)
 	}
 	return WeightOf(1)
 }
@@ -188,9 +209,13 @@ const leastChange = 1e-3
 // newWeights computes the members' weights and reports whether they are worth building the members anew.
 func (p *Pool[T]) newWeights(t *taking, now int64) (changed bool) {
 	r := &p.reports
-	r.scratch, r.nodes, r.sketched = r.scratch[:0], r.nodes[:0], r.sketched[:0]
+	r.weighed, r.scratch, r.nodes, r.sketched = r.weighed[:0], r.scratch[:0], r.nodes[:0], r.sketched[:0]
 	for i := range p.members.Len() {
 		e := &p.member(i).reported
+		if r.feedback != nil && !p.feeds(t, i, e, now) {
+			continue
+		}
+		r.weighed = append(r.weighed, e)
 		r.scratch = append(r.scratch, e.weight)
 		r.nodes = append(r.nodes, e.node)
 		r.sketched = append(r.sketched, e.estimate)
@@ -200,16 +225,26 @@ func (p *Pool[T]) newWeights(t *taking, now int64) (changed bool) {
 	} else {
 		r.feedback.Update(r.scratch, r.nodes, r.sketched, now)
 		for i, w := range r.scratch {
-			old := p.member(i).reported.weight
+			old := r.weighed[i].weight
 			changed = changed || !(math.Abs(w-old) <= leastChange*old)
 		}
 	}
 	if changed {
 		for i, w := range r.scratch {
-			p.member(i).reported.weight = w
+			r.weighed[i].weight = w
 		}
 	}
 	return changed
+}
+
+// feeds reports whether feedback goes by member i. By one that gets no requests it would conclude that its weight is
+// too small, and of one that has not reported for long nothing is known: that one begins anew.
+func (p *Pool[T]) feeds(t *taking, i int, e *reported, now int64) bool {
+	if _, ever := e.estimate.Last(); ever && !t.weights.Recent(e.estimate, now) {
+		e.estimate.Reset()
+		e.node, e.weight = new(orca.FeedbackNode), 0
+	}
+	return p.view.Load().snapshot.Available(i)
 }
 
 // adoptWeights gives the members, who stay, their new weights.

@@ -67,12 +67,23 @@ const (
 )
 
 // ReportsConfig says what is made of the load reports (ORCA) of endpoints: see package orca. The
-// zero ReportsConfig reads them where the policy goes by them and leaves weights as listed.
+// zero ReportsConfig, and none, reads them where the policy goes by the expected wait, as the default does (an
+// endpoint that reports more in flight than it usually does then costs more), and leaves weights as listed.
+//
+//	evenkeel.Config{
+//		Policy:  picker.WeightedRoundRobin{},
+//		Reports: &evenkeel.ReportsConfig{Weights: evenkeel.ReportedWeights},
+//	}
+//
+// In JSON that is {"policy": "weighted", "reports": {"weights": "reported"}}. What one endpoint can take or lose by what
+// it reports is bounded by Weight.Least and Weight.Most, or those of Feedback.
 type ReportsConfig struct {
 	// Weights says where weights come from, for all policies that use them. With ReportedWeights or
 	// FeedbackWeights those of the list do not count, but that 0 still means drained; endpoints
-	// about which nothing is known have the median weight, and while nothing is known of two, all
-	// are equal (gRFC A58). Policies that hash would move keys with each report: they refuse it.
+	// about which nothing is known have the median weight, and with ReportedWeights, while nothing is known of two,
+	// all are equal (gRFC A58). Whoever is connected to anew begins anew; over HTTP nothing tells a server that was
+	// restarted from the one before. Weights move at [Pool.Sweep]. RoundRobin and Random do not look
+	// at weights; policies that hash would move keys with each report, and refuse it.
 	Weights WeightSource
 	// Weight says how reports become ReportedWeights, and which of their numbers is the utilization
 	// that FeedbackWeights go by.
@@ -80,7 +91,8 @@ type ReportsConfig struct {
 	// Feedback says how FeedbackWeights move.
 	Feedback orca.FeedbackConfig
 	// OutOfBand makes the gRPC policy ask each endpoint for a stream of reports at this interval,
-	// beside those on responses. 0 means none; otherwise 100 ms to 1 h. gRPC only: HTTP has no such
+	// beside those on responses, for weights: with ListedWeights none is asked for. 0 means none; otherwise 100 ms
+	// to 1 h. gRPC only: HTTP has no such
 	// stream; a Pool takes what its owner gets in any way ([Pool.Report]).
 	OutOfBand time.Duration
 	// Ask makes HTTP requests ask for reports, which some servers send only then, by the header
@@ -112,6 +124,17 @@ func (c *ReportsConfig) owned() *ReportsConfig {
 	own := *c
 	own.Weight.Utilization = slices.Clone(c.Weight.Utilization)
 	return &own
+}
+
+// sameWeights reports whether both make the same weights of the same reports.
+func (c *ReportsConfig) sameWeights(o *ReportsConfig) bool {
+	return c.Weights == o.Weights && reflect.DeepEqual(c.Weight, o.Weight) && c.Feedback == o.Feedback
+}
+
+// sameUnit reports whether what was learnt by o means the same by c.
+func (c *ReportsConfig) sameUnit(o *ReportsConfig) bool {
+	return slices.Equal(c.Weight.Utilization, o.Weight.Utilization) && c.Weight.ErrorPenalty == o.Weight.ErrorPenalty &&
+		(c.Weights == FeedbackWeights) == (o.Weights == FeedbackWeights)
 }
 
 func sameReports(a, b *ReportsConfig) bool { return reflect.DeepEqual(a, b) }

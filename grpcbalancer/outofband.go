@@ -26,7 +26,7 @@ type outOfBand struct {
 
 // onReady implements follower.
 func (o *outOfBand) onReady(c *seat, sc balancer.SubConn) (onLost func()) {
-	var report orca.Report // its maps are used again
+	var report orca.Report // its slices are used again
 	end, ok := reportsOf(sc, o.every, func(m *v3orcapb.OrcaLoadReport) {
 		// What is wrong with a report spoils all of it: it is foreign, and the next one is on its way.
 		if err := orcagrpc.FromProto(&report, m); err != nil {

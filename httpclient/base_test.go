@@ -63,7 +63,7 @@ func TestTrap11BaseThatWorksIsTakenOver(t *testing.T) {
 	}
 	got := fixedDial(tmpl, "10.0.0.1:80")
 	if !got.DisableKeepAlives || got.IdleConnTimeout != time.Minute || got.MaxIdleConnsPerHost != 3 || got.MaxConnsPerHost != 2 ||
-		got.HTTP2.PingTimeout != time.Second || got.TLSHandshakeTimeout != 5*time.Second || got.HTTP2.SendPingTimeout != 15*time.Second {
+		got.HTTP2.PingTimeout != time.Second || got.TLSHandshakeTimeout != 5*time.Second || got.HTTP2.SendPingTimeout != 10*time.Second {
 		t.Errorf("%+v", got)
 	}
 	tmpl, err = template(nil)

@@ -66,6 +66,19 @@
 // [picker.Hash] does not look at failures: an address that fails or cannot be reached is ejected
 // after five in a row, and its keys go on to their next candidates until it is back.
 //
+// # Load reports
+//
+// Answers may say how busy their server is (ORCA), in the header endpoint-load-metrics or in a trailer of that name, which
+// is there once the body has been read to its end. The default policy, and all that go by the expected wait, use what
+// they say by itself; with Config.Reports weights follow them:
+//
+//	tr := &httpclient.Transport{Config: evenkeel.Config{
+//		Policy:  picker.WeightedRoundRobin{},
+//		Reports: &evenkeel.ReportsConfig{Weights: evenkeel.ReportedWeights},
+//	}}
+//
+// Package orcahttp has the middleware for servers. A report that cannot be read is counted, and nothing else.
+//
 // # Subsets
 //
 // With Config.Subset a Transport uses, for each target, a part of its addresses, as package

@@ -40,7 +40,10 @@ func (r reporting) take(pick *evenkeel.Pick[*endpoint], h http.Header) (load eve
 	} else {
 		pick.BadReport(err)
 	}
-	report.Reset() // names are parts of the header
+	clear(report.Named) // names are parts of the header
+	clear(report.Utilizations)
+	clear(report.Costs)
+	report.Reset()
 	spareReports.Put(report)
 	return load, err == nil
 }

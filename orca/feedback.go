@@ -34,8 +34,8 @@ type FeedbackConfig struct {
 	// Delay is how old a report is when it is used, beyond the period. 0 means none.
 	Delay time.Duration
 
-	// Least and Most bound a weight, as multiples of the median. 0 means 0.1 and 10. Least in
-	// (0, 1], Most from 1 to 1e6.
+	// Least and Most bound a weight, as multiples of the median, of two the lesser. 0 means 0.1 and 10.
+	// Least from 1e-6 to 1, Most from 1 to 1e6.
 	Least, Most float64
 }
 
@@ -51,8 +51,8 @@ func (c FeedbackConfig) Validate() error {
 	if c.Delay < 0 || c.Delay > time.Hour {
 		bad("Delay", c.Delay, "0 to 1h")
 	}
-	if v := orDefault(c.Least, 0.1); !(v > 0 && v <= 1) {
-		bad("Least", v, "above 0, up to 1")
+	if v := orDefault(c.Least, 0.1); !(v >= minLeast && v <= 1) {
+		bad("Least", v, "1e-6 to 1")
 	}
 	if v := orDefault(c.Most, 10); !(v >= 1 && v <= 1e6) {
 		bad("Most", v, "1 to 1e6")
@@ -192,7 +192,8 @@ func (f *Feedback) center(nodes []*FeedbackNode) {
 		return
 	}
 	slices.Sort(f.sorted)
-	middle := median(f.sorted)
+	// The lower one of two in the middle: of two endpoints the heavier has at most Most times what the other has.
+	middle := f.sorted[(len(f.sorted)-1)/2]
 	for _, node := range nodes {
 		if node.stepped != 0 {
 			node.lag.shift(middle)

@@ -34,7 +34,7 @@ type WeightConfig struct {
 	Period time.Duration
 
 	// Least and Most bound a weight, as multiples of the median of the believed ones: see
-	// [Weights.Update]. 0 means 0.1 and 10. Least in (0, 1], Most from 1 to 1e6.
+	// [Weights.Update]. 0 means 0.1 and 10. Least from 1e-6 to 1, Most from 1 to 1e6.
 	Least, Most float64
 
 	// Hysteresis is how much a weight has to change, as a part of itself, before any is
@@ -48,6 +48,9 @@ type WeightConfig struct {
 
 // NoErrorPenalty as [WeightConfig].ErrorPenalty leaves failures out of the weight.
 const NoErrorPenalty = -1
+
+// minLeast is the least weight that a list of endpoints can have.
+const minLeast = 1e-6
 
 // maxSources is how many keys a WeightConfig may list: they are looked for at the end of each
 // request.
@@ -104,8 +107,8 @@ func (c WeightConfig) Validate() error {
 	if d.Period < time.Millisecond {
 		bad("Period", d.Period, "at least 1ms")
 	}
-	if !(d.Least > 0 && d.Least <= 1) {
-		bad("Least", d.Least, "above 0, up to 1")
+	if !(d.Least >= minLeast && d.Least <= 1) {
+		bad("Least", d.Least, "1e-6 to 1")
 	}
 	if !(d.Most >= 1 && d.Most <= 1e6) {
 		bad("Most", d.Most, "1 to 1e6")

@@ -77,7 +77,8 @@ func (w *Weights) Take(e *Estimate, r *Report, now int64) bool {
 	}
 	now = max(now, 0) + 1
 	last := e.last.Load()
-	if last == 0 || now-last >= int64(w.config.Expiry) {
+	// A Reset between the two stores of another Take leaves no beginning.
+	if last == 0 || e.since.Load() == 0 || now-last >= int64(w.config.Expiry) {
 		// Two that both find the gap differ by the time between their calls.
 		e.since.Store(now)
 	}
@@ -135,6 +136,13 @@ func (w *Weights) Known(e *Estimate, now int64) bool { return w.usable(e, now) >
 
 // Period returns the least time between two recomputations.
 func (w *Weights) Period() time.Duration { return w.config.Period }
+
+// Recent reports whether the endpoint has reported within Expiry before instant now, in the blackout too. Any
+// goroutine may call it.
+func (w *Weights) Recent(e *Estimate, now int64) bool {
+	last := e.last.Load()
+	return last > 0 && max(now, 0)+1-last < int64(w.config.Expiry)
+}
 
 // Due reports whether a period has passed since the last Update.
 func (w *Weights) Due(now int64) bool { return now >= w.due }

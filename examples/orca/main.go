@@ -1,6 +1,6 @@
 // Command orca shows what balancing by load reports is worth where no client can see the load. Three
 // HTTP servers on this machine have room for 2, 6 and 12 requests at once, and all but the first are
-// busy with work that no client knows of. Twenty clients send a few requests a second each: too
+// busy with work that no client knows of. Twenty clients send 35 requests a second each: too
 // few for any of them to see who is busy. They go by least request, and then by the capacity that
 // the servers report.
 //
