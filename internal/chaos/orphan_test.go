@@ -23,7 +23,7 @@ func beParent() int {
 		s := &server{}
 		err := s.startAnywhere()
 		if err == nil && stopped {
-			err = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP)
+			err = stop(s.cmd.Process.Pid)
 		}
 		if err != nil {
 			fmt.Println("error:", err)
@@ -33,6 +33,22 @@ func beParent() int {
 	}
 	_, _ = os.Stdin.Read(make([]byte, 1))
 	return 0
+}
+
+// stop stops a child and waits until it stands still: the system tells the members of a group that loses its
+// parent only if they do.
+func stop(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for {
+		var status syscall.WaitStatus
+		switch _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR:
+		case err != nil || status.Stopped():
+			return err
+		}
+	}
 }
 
 // A test run that is killed itself, or runs out of time, cannot clean up.
