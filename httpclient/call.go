@@ -130,22 +130,7 @@ func (c *call) try(now time.Time, pick evenkeel.Pick[*endpoint], t try) result {
 func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number int) result {
 	g, e := c.group, pick.Handle()
 	r := result{record: pick.Record(), endpoint: e, number: number}
-	err := ended(c.req) // during the pick, or the wait
-	var (
-		out   *http.Request
-		s     *sent
-		timer *time.Timer
-	)
-	if err == nil && c.rules.tryTimeout > 0 {
-		if t.cancel == nil {
-			t.ctx, t.cancel = context.WithCancelCause(c.req.Context())
-		}
-		cancel := t.cancel
-		timer = time.AfterFunc(c.rules.tryTimeout, func() { cancel(errTryTimeout) })
-	}
-	if err == nil {
-		out, s, err = c.outgoing(&t, number)
-	}
+	out, s, timer, err := c.ready(&t, number)
 	if err != nil {
 		stop(timer)
 		pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
@@ -192,6 +177,23 @@ func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number i
 		c.tellEnd(&r, number, t.hedge, time.Since(now))
 	}
 	return r
+}
+
+// ready makes the request of a try, and starts the timer of its time, if it has any; both are to be ended on an
+// error too.
+func (c *call) ready(t *try, number int) (out *http.Request, s *sent, timer *time.Timer, err error) {
+	if err = ended(c.req); err != nil { // during the pick, or the wait
+		return nil, nil, nil, err
+	}
+	if c.rules.tryTimeout > 0 {
+		if t.cancel == nil {
+			t.ctx, t.cancel = context.WithCancelCause(c.req.Context())
+		}
+		cancel := t.cancel
+		timer = time.AfterFunc(c.rules.tryTimeout, func() { cancel(errTryTimeout) })
+	}
+	out, s, err = c.outgoing(t, number)
+	return out, s, timer, err
 }
 
 // stop stops a timer, if there is one, and returns false if it was too late for that.

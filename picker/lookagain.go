@@ -59,8 +59,8 @@ func (g *Registry) isUnasked(r *Record, picks uint64, now int64, patience time.D
 
 // lookAgain makes those due that have had no request for the longest. Of two that are due in the same comparison
 // one loses, and is due again at the next sweep.
-func (g *Registry) lookAgain(l *learning) {
-	if len(g.due) == 0 || l.needs&NeedMeanPrior == 0 {
+func (g *Registry) lookAgain() {
+	if len(g.due) == 0 {
 		return
 	}
 	slices.SortFunc(g.due, func(a, b *Record) int {

@@ -68,19 +68,14 @@ func (r *Record) HeldBack() bool {
 // Begin counts a request for member i, which need not be available: for whoever sends it to an
 // endpoint of its own choice, such as one that is tried again. It is otherwise as
 // [Snapshot.Pick].
-func (s *Snapshot) Begin(i int, r Request, now int64) Pick {
-	rec := s.records[i]
-	switch {
-	case s.needs == 0 && r.Kind != Stream:
-		rec.picks.Add(1)
-		return Pick{rec: rec, start: max(now, s.shared.swept.Load()), epoch: rec.epoch.Load()}
-	case s.needs&needTotal != 0:
-		if t := s.shared.totals.Load(); t != nil && rec.marks.Load()&markApart != 0 {
+func (s *Snapshot) Begin(i int, r Request, now int64) (p Pick) {
+	if s.needs&needTotal != 0 {
+		if t := s.shared.totals.Load(); t != nil && s.records[i].marks.Load()&markApart != 0 {
 			t.apart.Add(1) // what it begins is not the available ones'
 		}
-		return s.beginCounted(rec, i, r.Kind, now)
 	}
-	return Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: rec.begin(r.Kind, s.needs, now)}
+	s.Start(&p, i, r.Kind, now)
+	return p
 }
 
 // InFlight returns how many requests the endpoint with that ID has in flight, whether the list has it or

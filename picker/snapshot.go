@@ -155,7 +155,7 @@ func (s *Snapshot) Sweep(now int64) {
 // [ErrEmpty] and [ErrNoneReady], and one for a policy that chose nobody. It does not block or
 // allocate, and takes no lock but where the policy says so.
 func (s *Snapshot) Pick(r Request, now int64) (Pick, int, error) {
-	// What Choose does, word for word: a call more would be a tenth of the cheapest rules' cost.
+	// What Choose and Start do, word for word: by way of them the cheapest rules cost 15 to 20 % more.
 	if s.n == 0 {
 		return Pick{}, 0, s.nobody()
 	}

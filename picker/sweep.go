@@ -22,7 +22,10 @@ func (g *Registry) Sweep(now int64) {
 	var picks uint64
 	members, failing := 0, 0
 	g.due = g.due[:0]
-	patience := g.patience()
+	looks, patience := l.needs&NeedMeanPrior != 0, g.patience()
+	if !looks {
+		clear(g.unasked)
+	}
 	// What traffic was long ago counts less, as what estimates are made of does.
 	keep := math.Exp(-float64(max(now-g.shared.swept.Load(), 0)) / float64(fadeUnits*l.unit))
 	for id, r := range g.records {
@@ -44,7 +47,7 @@ func (g *Registry) Sweep(now int64) {
 			failing++
 		case r.failsMostly(now, l):
 			failing++
-			if l.needs&NeedMeanPrior != 0 {
+			if looks {
 				r.mark(markFresh)
 				r.freshSince = 0 // the unit begins when it no longer does
 			}
@@ -52,7 +55,7 @@ func (g *Registry) Sweep(now int64) {
 		n := r.picksSince()
 		picks += n
 		r.traffic = r.traffic*float32(keep) + float32(n)
-		if g.isUnasked(r, n, now, patience) {
+		if looks && g.isUnasked(r, n, now, patience) {
 			g.due = append(g.due, r)
 		}
 		if lg, ok := r.mean.Log2(now, l.mean, target); ok {
@@ -65,7 +68,7 @@ func (g *Registry) Sweep(now int64) {
 	g.scratch = known
 	g.picks += picks
 	g.members = members
-	g.lookAgain(l)
+	g.lookAgain()
 	g.measure(known, members, now)
 	g.shared.judge(failing, members)
 	g.judgeReports()

@@ -5,13 +5,15 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // statistical skips a test of millions of requests under the race detector: a run is one
 // goroutine, in which it has nothing to find, and takes fifteen times as long with it.
 func statistical(t *testing.T) {
 	t.Helper()
-	if raceDetector {
+	if testcost.Race {
 		t.Skip("one goroutine a run")
 	}
 }
