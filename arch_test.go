@@ -44,6 +44,9 @@ var importArrows = map[string][]string{
 
 	"internal/sim": {".", "picker", "ewma", "outlier", "orca"},
 
+	// What tests measure with, hence in nobody's list.
+	"internal/testcost": {},
+
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
 	"examples/affinity":   {".", "picker", "httpclient"},
 	"examples/orca":       {".", "orca", "orca/orcahttp", "picker", "httpclient"},

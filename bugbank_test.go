@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 	"github.com/evenkeel/evenkeel/subset"
@@ -71,7 +72,7 @@ func sharedPool(t *testing.T, c evenkeel.Config, n int) *evenkeel.Pool[int] {
 // Bug 41: whoever checks tells the pool while it sweeps, publishes, or closes; no order of locks lets two of them wait for each other.
 func TestBug41VerdictsOfChecksWhileThePoolCloses(t *testing.T) {
 	rounds := 10_000
-	if raceDetector {
+	if testcost.Race {
 		rounds = 1000
 	}
 	watchdog := time.AfterFunc(time.Minute, func() {
@@ -150,7 +151,7 @@ func TestBug57HooksMayCallBackAndComeOncePerChange(t *testing.T) {
 // Bug 58: Close is final and may be called again, by anybody, beside anything; whoever picks after it is told so.
 func TestBug58CloseOfAPoolIsFinalWhateverRacesWithIt(t *testing.T) {
 	rounds := 10_000
-	if raceDetector {
+	if testcost.Race {
 		rounds = 1000
 	}
 	for i := range rounds {

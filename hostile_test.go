@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -27,7 +28,7 @@ func anything(r *rand.Rand) evenkeel.Result {
 // when all has been well for a while everybody gets requests again.
 func TestHostileInstantsAndResultsLeaveAWorkingPool(t *testing.T) {
 	seeds := uint64(24)
-	if raceDetector { // it is one goroutine
+	if testcost.Race { // it is one goroutine
 		seeds = 4
 	}
 	for seed := range seeds {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -28,7 +29,7 @@ func randomOps(seed uint64, n int) []op {
 // that does, less all operations that do not matter.
 func holds(t *testing.T, walks uint64, steps int, property func(ops []op) error) {
 	t.Helper()
-	if raceDetector { // it is one goroutine
+	if testcost.Race { // it is one goroutine
 		walks = walks/8 + 1
 	}
 	for seed := range walks {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/hash"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -245,7 +246,7 @@ func TestKeysStayWhereAConfigIsRefused(t *testing.T) {
 // A key in the context, the path, and no key to look for cost nothing beside the Done. For a
 // header gRPC makes a copy of all metadata, a map and one allocation for each name.
 func TestKeysCostAPickNothingButACopyOfTheMetadata(t *testing.T) {
-	if raceEnabled {
+	if testcost.Race {
 		t.Skip("the race detector makes sync.Pool forget at random")
 	}
 	synctest.Test(t, func(t *testing.T) {

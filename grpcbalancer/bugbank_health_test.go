@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // The context of the first check ends all those after it, and every endpoint is unhealthy for ever.
@@ -44,7 +45,7 @@ func TestBug41_ChecksGoOnAfterTheFirst(t *testing.T) {
 				t.Errorf("%s was checked %d times in two seconds, want each 100 ms", a, n)
 			}
 		}
-		if got := r.policy.checks.runner.Detail("a"); got != "connected" {
+		if got := r.policy.checks.runner.Details()["a"]; got != "connected" {
 			t.Errorf("the last check: %q", got)
 		}
 	})
@@ -53,7 +54,7 @@ func TestBug41_ChecksGoOnAfterTheFirst(t *testing.T) {
 // Checker and balancer take their locks in two orders, and a Close that meets a change of state hangs.
 func TestBug41_CloseDuringAChangeOfStateDoesNotHang(t *testing.T) {
 	rounds := 10_000
-	if raceEnabled {
+	if testcost.Race {
 		rounds = 1000
 	}
 	names := []string{"a", "b", "c"}

@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/experimental/balancer/weight"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
+
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // A rebuild of the picker makes fresh records, and all that was learnt is gone.
@@ -177,7 +179,7 @@ func TestBug58_RacingFirstCallsShareOnePolicy(t *testing.T) {
 // Close races with an update that removes a child, and the child leaks.
 func TestBug58_CloseRacingUpdatesAndPicks(t *testing.T) {
 	rounds := 10_000
-	if raceEnabled {
+	if testcost.Race {
 		rounds = 1000
 	}
 	lists := [][]string{{"a", "b"}, {"b", "c"}, nil}
@@ -218,7 +220,7 @@ func TestBug60_ListsThatGoEmptyAndComeBackLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "")
 		rounds := 10_000
-		if raceEnabled {
+		if testcost.Race {
 			rounds = 1000
 		}
 		round := func(i int) {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/evenkeel/evenkeel"
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // many is a list of n endpoints.
@@ -25,7 +26,7 @@ func many(n int) []resolver.Endpoint {
 }
 
 func TestTenThousandEndpointsComeUpInFewPublications(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if testcost.Race || testing.Short() {
 		t.Skip("slow")
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +44,7 @@ func TestTenThousandEndpointsComeUpInFewPublications(t *testing.T) {
 // One connection of ten thousand is lost and made again: nobody else hears of it, and beyond
 // the pool's copies of its list nothing is allocated for the others.
 func TestOneChangeAmongTenThousandTouchesOneChild(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if testcost.Race || testing.Short() {
 		t.Skip("slow")
 	}
 	allocations := func(n int) (perFlap float64) {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -257,7 +258,7 @@ func TestDurationOfAStreamIsNoLatency(t *testing.T) {
 // allocation is the Done function: it has to know its attempt, so that a second
 // call cannot end another's.
 func TestPickAllocatesOnce(t *testing.T) {
-	if raceEnabled {
+	if testcost.Race {
 		t.Skip("the race detector makes sync.Pool forget at random")
 	}
 	synctest.Test(t, func(t *testing.T) {

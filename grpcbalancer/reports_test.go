@@ -17,6 +17,7 @@ import (
 	grpcorca "google.golang.org/grpc/orca"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/orca/orcagrpc"
 )
 
@@ -326,7 +327,7 @@ var loadReport = &v3orcapb.OrcaLoadReport{ApplicationUtilization: 0.5, RpsFracti
 
 // What gRPC's parser has allocated is gRPC's own; taking the report over allocates nothing more.
 func TestReportsAllocateNothing(t *testing.T) {
-	if raceEnabled {
+	if testcost.Race {
 		t.Skip("the race detector makes pools forget")
 	}
 	for name, load := range map[string]any{"none": (*v3orcapb.OrcaLoadReport)(nil), "nil": nil, "one": loadReport} {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/picker"
 )
 
@@ -138,7 +139,7 @@ func TestInterceptorsAllocateOnce(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _ = UnaryInterceptor(ctx, "m", nil, nil, nil, next) }); n > 1 {
 		t.Errorf("%v allocations, want one", n)
 	}
-	if raceEnabled {
+	if testcost.Race {
 		return // the race detector makes pools forget
 	}
 	// Nor does the first attempt of a call allocate more than others.

@@ -3,6 +3,8 @@ package hash
 import (
 	"math"
 	"testing"
+
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // XXH64 as Envoy, gRPC and every other XXH64 has it: values of the reference implementation.
@@ -82,7 +84,7 @@ func TestKeysThatAreNoHashesAreSpread(t *testing.T) {
 func TestKeysAtEqualDistancesAreSpread(t *testing.T) {
 	const n, count = 100, 20_000
 	tables := uint64(12)
-	if raceEnabled {
+	if testcost.Race {
 		tables = 2 // ten seconds of the same code
 	}
 	distances := []uint64{1, 2, 8, 10, 16, 24, 44, 64, 92, 100, 1000, 3600, 1 << 12, 10_000_000, 1 << 32, 1<<33 - 1, 1 << 45}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // moves counts keys that changed owner between two lists: those that had to, because the old
@@ -38,7 +40,7 @@ func TestMaglevMovesFewKeysBetweenEndpointsThatStay(t *testing.T) {
 		{10, DefaultMaglevSize, 0.004}, {100, DefaultMaglevSize, 0.006}, {400, DefaultMaglevSize, 0.0105}, {1000, DefaultMaglevSize, 0.008},
 		{100, 655_373, 0.0016},
 	} {
-		if raceEnabled && c.size > DefaultMaglevSize {
+		if testcost.Race && c.size > DefaultMaglevSize {
 			continue // ten seconds of the same code
 		}
 		list := fleet(c.n)

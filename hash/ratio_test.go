@@ -1,12 +1,12 @@
 package hash
 
 import (
-	"math"
 	"runtime"
 	"runtime/debug"
 	"strconv"
 	"testing"
-	"time"
+
+	"github.com/evenkeel/evenkeel/internal/testcost"
 )
 
 // cpuRatio returns the processor time of a over that of b: the least of several runs of each,
@@ -14,16 +14,8 @@ import (
 func cpuRatio(t *testing.T, a, b func()) float64 {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	least := [2]time.Duration{math.MaxInt64, math.MaxInt64}
-	for range 9 {
-		runtime.GC()
-		for i, f := range []func(){a, b} {
-			start := cpuTime(t)
-			f()
-			least[i] = min(least[i], cpuTime(t)-start)
-		}
-	}
-	return float64(least[0]) / float64(max(least[1], 1))
+	least := testcost.Least(t, 9, runtime.GC, a, b)
+	return float64(least[1]) / float64(max(least[2], 1))
 }
 
 // checkRatio fails if a takes more than twice the bar of b: processor time is noisy, and the
@@ -39,7 +31,7 @@ func checkRatio(t *testing.T, what string, bar float64, a, b func()) {
 
 func skipTiming(t *testing.T) {
 	t.Helper()
-	if raceEnabled || testing.CoverMode() != "" || strconv.IntSize < 64 {
+	if testcost.Race || testing.CoverMode() != "" || strconv.IntSize < 64 {
 		t.Skip("processor times say something in a plain build for 64 bits only")
 	}
 }

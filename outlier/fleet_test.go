@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -200,7 +201,7 @@ func (f *fleet) success(from, to int) float64 {
 // seven servers cannot carry it, and it takes a limit of requests in flight to shed the rest.)
 func TestADetectorDoesNoHarmInABadDeploy(t *testing.T) {
 	seeds := uint64(3)
-	if raceEnabled || testing.Short() {
+	if testcost.Race || testing.Short() {
 		seeds = 1
 	}
 	for _, load := range []float64{600, 800} {
@@ -231,7 +232,7 @@ func TestADetectorDoesNoHarmInABadDeploy(t *testing.T) {
 // long. With a cap of 100 % and no panic, hence no protection at all, the end is reached after 40 to 45 s.
 func TestNoCapAndNoPanicMakesALossThatLasts(t *testing.T) {
 	caps, panics := []float64{10, 30, 50, 100}, []float64{0, 50}
-	if raceEnabled || testing.Short() {
+	if testcost.Race || testing.Short() {
 		caps, panics = caps[1:2], panics[1:]
 	}
 	for _, limit := range caps {

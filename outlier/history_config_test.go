@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 )
 
@@ -62,7 +63,7 @@ func TestDetectorFollowsTheModelThroughChangesOfRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 58))
 	saw := map[string]int{}
 	histories := 800
-	if raceEnabled {
+	if testcost.Race {
 		histories = 100
 	}
 	for range histories {
@@ -78,7 +79,7 @@ func TestDetectorFollowsTheModelThroughChangesOfRules(t *testing.T) {
 	}
 	for _, what := range []string{"soft: probing", "soft: ramping", "soft: distress", "envoy: ejected", "a50: ejected", "envoy: panic",
 		"a50: last consecutive failures", "soft: last success rate"} { // of the rules before
-		if saw[what] < 5 && !raceEnabled {
+		if saw[what] < 5 && !testcost.Race {
 			t.Errorf("%s came %d times, want 5 at least", what, saw[what])
 		}
 	}

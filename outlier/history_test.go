@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 )
 
@@ -207,7 +208,7 @@ func TestDetectorFollowsTheModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 58))
 	saw := map[string]int{}
 	histories := 1200
-	if raceEnabled { // it is one goroutine
+	if testcost.Race { // it is one goroutine
 		histories = 200
 	}
 	for range histories {
@@ -224,7 +225,7 @@ func TestDetectorFollowsTheModel(t *testing.T) {
 	} {
 		for what := range strings.FieldsSeq(list) {
 			what = mode + ": " + strings.ReplaceAll(what, "-", " ")
-			if saw[what] < 5 && !raceEnabled {
+			if saw[what] < 5 && !testcost.Race {
 				t.Errorf("%s came %d times, want 5 at least", what, saw[what])
 			}
 		}

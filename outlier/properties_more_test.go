@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 )
 
@@ -41,7 +42,7 @@ func TestSharesAreFiniteAndSumToOne(t *testing.T) {
 			}
 		}
 	}
-	if ramped < 50 && !raceEnabled {
+	if ramped < 50 && !testcost.Race {
 		t.Errorf("%d factors below 1 were seen", ramped)
 	}
 }

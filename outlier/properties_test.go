@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/outlier"
 )
 
@@ -134,7 +135,7 @@ func (w *world) finish(h *outlier.Host, e outlier.Event, token outlier.Token) {
 
 // seedsOf is fewer under the race detector, which has nothing to find in one goroutine.
 func seedsOf(n int) int {
-	if raceEnabled {
+	if testcost.Race {
 		return n / 8
 	}
 	return n

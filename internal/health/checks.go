@@ -16,7 +16,6 @@ type Checks struct {
 	timers    Timers[string] // of endpoints that are polled and not being checked
 	seq       uint64
 	used      int64 // instant of the last known request; noInstant: none
-	unchecked int
 }
 
 // noInstant is before all instants.
@@ -29,7 +28,6 @@ type checked struct {
 	seq     uint64 // of the last check
 	started int64  // of the last check; before the first, when the endpoint came
 	pending bool   // a check is being made
-	pushed  bool   // told, not polled
 	sweep   uint64 // the last Update that listed it
 }
 
@@ -92,16 +90,12 @@ func (k *Checks) Update(ids []string, now int64) {
 		if e == nil {
 			e = &checked{started: now}
 			k.endpoints[id] = e
-			k.unchecked++
 			k.timers.Set(id, now)
 		}
 		e.sweep = sweep
 	}
 	for id, e := range k.endpoints {
 		if e.sweep != sweep {
-			if e.state.status == Unchecked {
-				k.unchecked--
-			}
 			k.timers.Remove(id)
 			delete(k.endpoints, id)
 		}
@@ -112,7 +106,7 @@ func (k *Checks) Update(ids []string, now int64) {
 func (k *Checks) Next() int64 { return k.timers.Next() }
 
 // Due takes the next check that is due at instant now; ok is false if none is. Each must be
-// brought to Done, or to Drop: its endpoint has no other check in between.
+// brought to Done: its endpoint has no other check in between.
 func (k *Checks) Due(now int64) (c Check, ok bool) {
 	id, ok := k.timers.PopDue(now)
 	if !ok {
@@ -128,30 +122,13 @@ func (k *Checks) Due(now int64) (c Check, ok bool) {
 // returns the change of status that it made, if any. A result of an endpoint that has left
 // since, or left and returned, or is told by now, changes nothing.
 func (k *Checks) Done(c Check, r Result, detail string, now int64) (change Change, changed bool) {
-	e := k.awaited(c)
-	if e == nil {
+	e := k.endpoints[c.ID]
+	if e == nil || !e.pending || e.seq != c.seq {
 		return Change{}, false
 	}
 	e.pending = false
 	k.schedule(c.ID, e, now)
 	return k.become(c.ID, e, e.state.Next(r, k.config), detail)
-}
-
-// Drop takes back a check that was not made, or broken off by its maker, at instant now. It
-// says nothing about the endpoint and is due again after the interval.
-func (k *Checks) Drop(c Check, now int64) {
-	if e := k.awaited(c); e != nil {
-		e.pending = false
-		k.schedule(c.ID, e, now)
-	}
-}
-
-// awaited returns the endpoint that waits for this very check.
-func (k *Checks) awaited(c Check) *checked {
-	if e := k.endpoints[c.ID]; e != nil && e.pending && e.seq == c.seq {
-		return e
-	}
-	return nil
 }
 
 // become changes an endpoint's state and tells whether that changes its status.
@@ -160,9 +137,6 @@ func (k *Checks) become(id string, e *checked, next State, detail string) (chang
 	e.state, e.detail = next, detail
 	if next.status == from {
 		return Change{}, false
-	}
-	if from == Unchecked {
-		k.unchecked--
 	}
 	return Change{ID: id, From: from, To: next.status, Detail: detail}, true
 }
@@ -215,25 +189,16 @@ func (k *Checks) waiting() []string {
 }
 
 // Tell sets an endpoint's status by what it said of itself, as gRPC's Watch does: it is no
-// longer polled, and no thresholds apply. It returns the change that this is, if any. An
-// endpoint that is not a member is ignored.
+// longer polled for as long as it is a member, and no thresholds apply. It returns the change
+// that this is, if any. An endpoint that is not a member is ignored.
 func (k *Checks) Tell(id string, healthy bool, detail string) (change Change, changed bool) {
 	e := k.endpoints[id]
 	if e == nil {
 		return Change{}, false
 	}
-	e.pushed, e.pending = true, false
+	e.pending = false
 	k.timers.Remove(id)
 	return k.become(id, e, told(healthy), detail)
-}
-
-// Poll has an endpoint checked again that was told: at once, at instant now. Its status stays
-// until then.
-func (k *Checks) Poll(id string, now int64) {
-	if e := k.endpoints[id]; e != nil && e.pushed {
-		e.pushed = false
-		k.timers.Set(id, now)
-	}
 }
 
 // State returns what the checks of an endpoint have come to and the account of the last
@@ -245,26 +210,3 @@ func (k *Checks) State(id string) (s State, detail string, ok bool) {
 	}
 	return e.state, e.detail, true
 }
-
-// Verdict returns what the checks of an endpoint come to, with the reason if it is not
-// Healthy. Unchecked is one that has to wait for its first check, which none has to with
-// UseUnchecked. An endpoint that is not a member is Healthy: nobody checks it.
-func (k *Checks) Verdict(id string) (s Status, reason string) {
-	e := k.endpoints[id]
-	switch {
-	case e == nil || e.state.status == Healthy:
-		return Healthy, ""
-	case e.state.status == Unhealthy:
-		return Unhealthy, e.detail
-	case k.config.UseUnchecked:
-		return Healthy, ""
-	}
-	return Unchecked, "the first check has not ended"
-}
-
-// Unchecked returns how many endpoints wait for their first result. While there are any, the
-// owner may keep serving with those that it had.
-func (k *Checks) Unchecked() int { return k.unchecked }
-
-// Len returns the number of endpoints.
-func (k *Checks) Len() int { return len(k.endpoints) }

@@ -24,41 +24,24 @@ func TestToldEndpointsAreNotPolled(t *testing.T) {
 	if _, changed := k.Tell("a", false, "NOT_SERVING"); changed {
 		t.Error("the same again is a change")
 	}
-	k.Poll("a", 9*sec)
-	if k.Next() != 9*sec || status(t, k, "a") != Unhealthy {
-		t.Errorf("next at %d, %v", k.Next(), status(t, k, "a"))
-	}
-	k.Poll("a", 10*sec)
-	k.Poll("nobody", 10*sec)
-	if _, changed := k.Tell("nobody", true, ""); changed || k.Next() != 9*sec {
+	if _, changed := k.Tell("nobody", true, ""); changed || len(k.endpoints) != 1 {
 		t.Error("nobody was told something")
 	}
-}
-
-func TestVerdictOfChecks(t *testing.T) {
-	k := newChecks(t, Config{})
-	k.Update([]string{"a"}, 0)
-	if s, reason := k.Verdict("a"); s != Unchecked || reason == "" {
-		t.Errorf("%v (%s) before the first check", s, reason)
-	}
-	if s, _ := k.Verdict("nobody"); s != Healthy {
-		t.Errorf("%v for who is not checked", s)
-	}
-	if err := k.SetConfig(Config{UseUnchecked: true}, 0); err != nil {
+	if err := k.SetConfig(Config{Interval: time.Second}, 2*sec); err != nil {
 		t.Fatal(err)
 	}
-	if s, _ := k.Verdict("a"); s != Healthy {
-		t.Errorf("%v before the first check, want to be used", s)
+	k.Used(9 * sec)
+	k.Update([]string{"a"}, 9*sec)
+	if k.Next() != math.MaxInt64 || status(t, k, "a") != Unhealthy {
+		t.Errorf("next at %d, %v: it is polled again while it is a member", k.Next(), status(t, k, "a"))
 	}
-	makeDue(k, 0, Failed)
-	if s, reason := k.Verdict("a"); s != Unhealthy || reason != "no answer" {
-		t.Errorf("%v (%s) after a failure", s, reason)
+	k.Update(nil, 10*sec)
+	k.Update([]string{"a"}, 11*sec)
+	if k.Next() != 11*sec || status(t, k, "a") != Unchecked {
+		t.Errorf("next at %d, %v: it left, and what it told with it", k.Next(), status(t, k, "a"))
 	}
-	for now := k.Next(); status(t, k, "a") != Healthy; now = k.Next() {
-		makeDue(k, now, Passed)
-	}
-	if s, reason := k.Verdict("a"); s != Healthy || reason != "" {
-		t.Errorf("%v (%s) when healthy", s, reason)
+	if k.Tell("a", true, "SERVING"); k.Next() != math.MaxInt64 {
+		t.Errorf("next at %d although it told before its check was due", k.Next())
 	}
 }
 
@@ -123,8 +106,8 @@ func playChecks(t *testing.T, ops []byte) {
 				t.Fatalf("op %d at %d: %s is %v, want %v after %v", i, now, id, status(t, k, id), want, e.history)
 			}
 		}
-		if k.Len() != len(naive) || k.Next() != next {
-			t.Fatalf("op %d at %d: %d endpoints, next at %d; want %d, %d", i, now, k.Len(), k.Next(), len(naive), next)
+		if len(k.endpoints) != len(naive) || k.Next() != next {
+			t.Fatalf("op %d at %d: %d endpoints, next at %d; want %d, %d", i, now, len(k.endpoints), k.Next(), len(naive), next)
 		}
 	}
 }

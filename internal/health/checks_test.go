@@ -36,11 +36,21 @@ func status(tb testing.TB, k *Checks, id string) Status {
 	return s.Status()
 }
 
+// unchecked counts the endpoints that have had no result.
+func unchecked(k *Checks) (n int) {
+	for _, e := range k.endpoints {
+		if e.state.Status() == Unchecked {
+			n++
+		}
+	}
+	return n
+}
+
 func TestFirstChecksAreDueAtOnceAndDecide(t *testing.T) {
 	k := newChecks(t, Config{})
 	k.Update([]string{"a", "b", "a"}, 7*sec)
-	if k.Len() != 2 || k.Next() != 7*sec || k.Unchecked() != 2 {
-		t.Fatalf("%d endpoints, next at %d, %d unchecked", k.Len(), k.Next(), k.Unchecked())
+	if len(k.endpoints) != 2 || k.Next() != 7*sec || unchecked(k) != 2 {
+		t.Fatalf("%d endpoints, next at %d, %d unchecked", len(k.endpoints), k.Next(), unchecked(k))
 	}
 	for _, want := range []struct {
 		id     string
@@ -55,9 +65,12 @@ func TestFirstChecksAreDueAtOnceAndDecide(t *testing.T) {
 		if !changed || change != (Change{want.id, Unchecked, want.to, want.result.text()}) {
 			t.Errorf("change %+v, %v", change, changed)
 		}
+		if s, detail, ok := k.State(want.id); s.Status() != want.to || detail != want.result.text() || !ok {
+			t.Errorf("%s is %v (%s), %v", want.id, s.Status(), detail, ok)
+		}
 	}
-	if k.Unchecked() != 0 {
-		t.Errorf("%d unchecked", k.Unchecked())
+	if n := unchecked(k); n != 0 {
+		t.Errorf("%d unchecked", n)
 	}
 	if c, ok := k.Due(7*sec + ms); ok {
 		t.Errorf("%s is due again at once", c.ID)
@@ -113,23 +126,23 @@ func TestStateIsKeptOverUpdatesAndForgottenWithTheMember(t *testing.T) {
 	makeDue(k, 0, Passed)
 	at, _ := k.timers.At("a")
 	k.Update([]string{"b", "c", "a"}, 2*sec)
-	if status(t, k, "a") != Healthy || status(t, k, "c") != Unchecked || k.Unchecked() != 1 {
+	if status(t, k, "a") != Healthy || status(t, k, "c") != Unchecked || unchecked(k) != 1 {
 		t.Error("an update changed what was known")
 	}
 	if now, ok := k.timers.At("a"); !ok || now != at {
 		t.Errorf("the next check of a moved from %d to %d", at, now)
 	}
 	k.Update([]string{"a"}, 3*sec)
-	if _, _, ok := k.State("b"); ok || k.timers.Len() != 1 || k.Unchecked() != 0 {
-		t.Errorf("b is still known, %d timers, %d unchecked", k.timers.Len(), k.Unchecked())
+	if _, _, ok := k.State("b"); ok || k.timers.Len() != 1 || unchecked(k) != 0 {
+		t.Errorf("b is still known, %d timers, %d unchecked", k.timers.Len(), unchecked(k))
 	}
 	k.Update([]string{"a", "b"}, 4*sec)
 	if status(t, k, "b") != Unchecked || k.Next() != 4*sec {
 		t.Error("b came back with its old state")
 	}
 	k.Update(nil, 5*sec)
-	if k.Len() != 0 || k.Next() != math.MaxInt64 || k.Unchecked() != 0 {
-		t.Errorf("%d endpoints in an empty pool, next at %d", k.Len(), k.Next())
+	if len(k.endpoints) != 0 || k.Next() != math.MaxInt64 {
+		t.Errorf("%d endpoints in an empty pool, next at %d", len(k.endpoints), k.Next())
 	}
 }
 
@@ -153,22 +166,8 @@ func TestLateResultsChangeNothing(t *testing.T) {
 	if _, changed := k.Done(fresh, Passed, "", 6); changed {
 		t.Error("one check gave two results")
 	}
-	k.Drop(fresh, 7)
-	if _, changed := k.Done(Check{ID: "nobody"}, Passed, "", 8); changed {
+	if _, changed := k.Done(Check{ID: "nobody"}, Passed, "", 7); changed {
 		t.Error("a result came in for nobody")
-	}
-}
-
-func TestDroppedChecksSayNothing(t *testing.T) {
-	k := newChecks(t, Config{Jitter: None})
-	k.Update([]string{"a"}, 0)
-	c, _ := k.Due(0)
-	k.Drop(c, sec)
-	if status(t, k, "a") != Unchecked || k.Next() != 60*sec {
-		t.Errorf("%v, next at %d", status(t, k, "a"), k.Next())
-	}
-	if k.Used(30 * sec); k.Next() != 30*sec {
-		t.Errorf("next at %d although it is wanted now", k.Next())
 	}
 }
 

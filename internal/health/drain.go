@@ -18,12 +18,6 @@ func (d *Departure) Begin(now, limit int64) {
 	}
 }
 
-// Cancel ends it without a close: the endpoint is back.
-func (d *Departure) Cancel() { *d = Departure{} }
-
-// Begun reports whether the endpoint is leaving.
-func (d *Departure) Begun() bool { return d.begun }
-
 // Over reports whether the endpoint is to be closed at instant now, with that many requests
 // in flight.
 func (d *Departure) Over(now, inFlight int64) bool {

@@ -46,9 +46,6 @@ type State struct {
 // Status returns the verdict.
 func (s State) Status() Status { return s.status }
 
-// Against returns how many results in a row speak against the verdict.
-func (s State) Against() int { return int(s.against) }
-
 // Next returns the state after one more result. The first result decides alone; then Rise
 // and Fall must be reached in a row. c must be valid.
 func (s State) Next(r Result, c Config) State {

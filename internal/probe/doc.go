@@ -6,7 +6,7 @@
 //	...
 //	r.Update([]probe.Endpoint{{ID: addr, Addr: addr}}) // after each list
 //	r.Used()                                           // on each request
-//	r.Close()
+//	r.Stop()
 //
 // It is the part of the adapters that has goroutines and clocks; when a check is due and what
 // its result means is package health's. Each Runner has one goroutine and one timer, whatever the
@@ -27,7 +27,7 @@
 // The Runner says Unchecked, Ready and Failing, in the name of [evenkeel.Checks]: each change, and a
 // Ready for each check that a healthy endpoint passes. Changes come in order, in batches, one
 // call at a time and without locks. A check that is broken off, because its endpoint has left or
-// speaks for itself by now, or the Runner is closed, says nothing.
+// speaks for itself by now, or the Runner is stopped, says nothing.
 //
 // Sources: Envoy's health checking (a first check, expected statuses), gRFC A17 and the gRPC health
 // checking protocol (SERVING; a server without the service is healthy).

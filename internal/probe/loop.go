@@ -52,7 +52,7 @@ func (r *Runner) loop() {
 	}
 }
 
-// end waits for the checks, which were cancelled.
+// end waits for the checks, which were cancelled, and closes their prober.
 func (r *Runner) end() {
 	r.checkers.Wait()
 	r.mu.Lock()
@@ -61,7 +61,6 @@ func (r *Runner) end() {
 	if p != nil {
 		p.close()
 	}
-	close(r.done)
 }
 
 // nudge has the loop look again what is due.
@@ -153,20 +152,13 @@ func (p *shared) close() {
 	}
 }
 
-// Stop ends all checks and does not wait for them. Nothing is said of them. Calling it, or Close,
-// again does nothing.
+// Stop ends all checks and does not wait for them; the prober is closed after the last. Nothing is said
+// of them. Calling it again does nothing.
 func (r *Runner) Stop() {
 	r.mu.Lock()
 	r.stopped = true
 	r.mu.Unlock()
 	r.cancel()
-}
-
-// Close is Stop, and returns when no goroutine of the Runner's runs any more. It must not be called by
-// Out.
-func (r *Runner) Close() {
-	r.Stop()
-	<-r.done
 }
 
 // maxDetail bounds what is kept of a prober's account.

@@ -11,7 +11,7 @@ import (
 func TestTimeoutIsAFailureAndDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a"))
 		b.expect(t, "the first", "a:ready")
 		b.prober.hang("a", true)
@@ -19,8 +19,8 @@ func TestTimeoutIsAFailureAndDelaysNothing(t *testing.T) {
 		b.expect(t, "before the third timeout", "")
 		time.Sleep(time.Millisecond)
 		b.expect(t, "at the third timeout", "a:failing checks")
-		if got := b.Detail("a"); got != "no answer within 500ms" {
-			t.Errorf("Detail is %q", got)
+		if got := b.Details()["a"]; got != "no answer within 500ms" {
+			t.Errorf("Details say %q", got)
 		}
 		want := []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second}
 		if got := b.prober.begun("a"); !slices.Equal(got, want) {
@@ -33,7 +33,7 @@ func TestTimeoutIsAFailureAndDelaysNothing(t *testing.T) {
 func TestChecksAtATimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		list := many(300)
 		for _, e := range list {
 			b.prober.hang(e.Addr, true)
@@ -44,9 +44,10 @@ func TestChecksAtATimeAreBounded(t *testing.T) {
 		if b.prober.atOnce() != maxRunning || len(b.prober.calls) != 300 {
 			t.Errorf("%d at a time of %d endpoints, want %d of 300", b.prober.atOnce(), len(b.prober.calls), maxRunning)
 		}
-		b.Close()
+		b.Stop()
+		synctest.Wait()
 		if b.prober.runs() != 0 {
-			t.Errorf("%d run after Close", b.prober.runs())
+			t.Errorf("%d run after Stop", b.prober.runs())
 		}
 	})
 }
@@ -54,7 +55,7 @@ func TestChecksAtATimeAreBounded(t *testing.T) {
 func TestFirstChecksOfALongListAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(many(1000))
 		time.Sleep(999 * time.Millisecond)
 		synctest.Wait()
@@ -94,7 +95,7 @@ func TestChecksFollowTheRequests(t *testing.T) {
 			c := steady
 			c.NoTraffic = time.Minute
 			b := newBench(t, c)
-			defer b.Close()
+			defer b.Stop()
 			b.prober.takes = takes
 			b.Update(endpoints("a"))
 			time.Sleep(119 * time.Second)
@@ -135,7 +136,7 @@ func TestUsedCostsALoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer r.Stop()
 	// It is called for each request.
 	if n := testing.AllocsPerRun(1000, r.Used); n != 0 {
 		t.Errorf("Used allocates %v times", n)

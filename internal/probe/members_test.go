@@ -16,17 +16,17 @@ import (
 func TestFirstListIsUsedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.prober.takes = 100 * time.Millisecond
 		b.prober.set("b", health.Failed)
 		b.Update(endpoints("a", "b", "c"))
 		b.expect(t, "at once", "")
-		if got := b.Detail("a"); got != "the first check has not ended" {
-			t.Errorf("Detail before the first check is %q", got)
+		if got := b.Details()["a"]; got != "the first check has not ended" {
+			t.Errorf("Details before the first check say %q", got)
 		}
 		time.Sleep(100 * time.Millisecond)
 		b.expect(t, "after the first checks", "a:ready b:failing checks c:ready")
-		if got := b.Details(); len(got) != 3 || got["b"] != "b says 1" || b.Detail("b") != got["b"] || b.Detail("nobody") != "" {
+		if got := b.Details(); len(got) != 3 || got["b"] != "b says 1" || got["c"] != "c says 0" {
 			t.Errorf("Details are %v", got)
 		}
 	})
@@ -35,7 +35,7 @@ func TestFirstListIsUsedAtOnce(t *testing.T) {
 func TestNewcomersWaitForTheirFirstCheckWhileOthersServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a"))
 		b.expect(t, "the first", "a:ready")
 		b.prober.takes = 100 * time.Millisecond
@@ -56,7 +56,7 @@ func TestNobodyWaitsWhenNobodyServes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The last healthy one leaves.
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a"))
 		b.expect(t, "the first", "a:ready")
 		b.prober.hang("b", true)
@@ -107,7 +107,7 @@ func TestWhatWasSaidIsWhatIsSo(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t, steady)
-			defer b.Close()
+			defer b.Stop()
 			random := rand.New(rand.NewPCG(seed, 3))
 			all := many(8)
 			var list []Endpoint
@@ -129,8 +129,6 @@ func TestWhatWasSaidIsWhatIsSo(t *testing.T) {
 				case 4:
 					if random.IntN(2) == 0 {
 						b.Tell(e.ID, random.IntN(2) == 0, "told")
-					} else {
-						b.Poll(e.ID)
 					}
 				case 5:
 					time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)

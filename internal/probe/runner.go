@@ -42,7 +42,7 @@ type Options struct {
 	// Out is told what the checks have come to: for [evenkeel.Pool.SetStates]. It is called by one
 	// goroutine at a time, without locks of the Runner's: its own, or one that calls Update,
 	// SetConfig or Tell. So these must not be called with a lock held that Out takes. It may call
-	// all methods but Close. nil means nobody.
+	// all methods. nil means nobody.
 	Out func([]evenkeel.StateChange)
 	// Rand spreads the checks; it is called under a lock. nil means math/rand/v2's.
 	Rand func() uint64
@@ -57,7 +57,6 @@ type Runner struct {
 	ctx    context.Context // done when the Runner is stopped
 	cancel context.CancelFunc
 	wake   chan struct{} // holds one
-	done   chan struct{} // closed when nothing runs any more
 
 	used atomic.Bool // there was a request since this was last read
 	idle atomic.Bool // the next request is to wake the loop
@@ -99,14 +98,14 @@ func (m *member) land() {
 	}
 }
 
-// NewRunner returns a Runner without endpoints, which has to be closed, or every problem of the
+// NewRunner returns a Runner without endpoints, which has to be stopped, or every problem of the
 // configuration.
 func NewRunner(o Options) (*Runner, error) {
 	if err := o.Config.Validate(); err != nil {
 		return nil, err
 	}
 	r := &Runner{start: time.Now(), out: o.Out, random: o.Rand, config: timing(o.Config).WithDefaults(),
-		wake: make(chan struct{}, 1), done: make(chan struct{}), members: map[string]*member{}}
+		wake: make(chan struct{}, 1), members: map[string]*member{}}
 	if r.out == nil {
 		r.out = func([]evenkeel.StateChange) {}
 	}
@@ -164,7 +163,7 @@ func (r *Runner) SetConfig(c evenkeel.HealthConfig, p Prober) error {
 }
 
 // Tell sets an endpoint's verdict by what it said of itself, as gRPC's Watch does: no check is made
-// of it until Poll, and thresholds do not apply. An ID that is not listed is ignored.
+// of it any more while it is listed, and thresholds do not apply. An ID that is not listed is ignored.
 func (r *Runner) Tell(id string, healthy bool, detail string) {
 	r.mu.Lock()
 	m := r.members[id]
@@ -178,38 +177,17 @@ func (r *Runner) Tell(id string, healthy bool, detail string) {
 	r.flush()
 }
 
-// Poll has an endpoint checked again of which Tell was called: at once, and its verdict
-// stays until the result.
-func (r *Runner) Poll(id string) {
-	r.mu.Lock()
-	r.checks.Poll(id, r.now())
-	r.mu.Unlock()
-	r.nudge()
-}
-
-// Detail returns the account of the last result of an endpoint, or that there is none; it is empty for
-// an ID that is not listed.
-func (r *Runner) Detail(id string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.detail(id)
-}
-
-// Details returns the account of the last result of each endpoint, by its ID.
+// Details returns the account of the last result of each endpoint, or that there is none, by its ID.
 func (r *Runner) Details() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := make(map[string]string, len(r.members))
 	for id := range r.members {
-		all[id] = r.detail(id)
+		s, detail, _ := r.checks.State(id)
+		if s.Status() == health.Unchecked {
+			detail = "the first check has not ended"
+		}
+		all[id] = detail
 	}
 	return all
-}
-
-func (r *Runner) detail(id string) string {
-	s, detail, ok := r.checks.State(id)
-	if ok && s.Status() == health.Unchecked {
-		return "the first check has not ended"
-	}
-	return detail
 }

@@ -18,7 +18,7 @@ import (
 func TestThresholdsAndEachPassIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a"))
 		b.expect(t, "the first", "a:ready")
 		for i, step := range []struct {
@@ -41,7 +41,7 @@ func TestThresholdsAndEachPassIsTold(t *testing.T) {
 func TestEndpointThatLeavesIsCheckedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a", "b"))
 		b.expect(t, "the first", "a:ready b:ready")
 		b.prober.hang("b", true)
@@ -80,7 +80,7 @@ func TestEndpointThatLeavesIsCheckedNoMore(t *testing.T) {
 func TestConfigChangeKeepsStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.prober.set("b", health.Failed)
 		b.Update(endpoints("a", "b"))
 		b.expect(t, "the first", "a:ready b:failing checks")
@@ -108,7 +108,8 @@ func TestConfigChangeKeepsStates(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 		b.expect(t, "the new prober's first round", "a:ready b:ready")
-		b.Close()
+		b.Stop()
+		synctest.Wait()
 		if next.closes() != 1 || b.prober.closes() != 1 {
 			t.Errorf("closed %d and %d times", next.closes(), b.prober.closes())
 		}
@@ -133,7 +134,7 @@ func TestLateEndOfABrokenCheckIsNobodys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
+		defer r.Stop()
 		r.Update(endpoints("a"))
 		synctest.Wait()
 		r.Update(nil)
@@ -152,19 +153,19 @@ func TestLateEndOfABrokenCheckIsNobodys(t *testing.T) {
 	})
 }
 
-// Who speaks of itself is not checked, until it is to be again.
+// Who speaks of itself is not checked, until it has left and is back.
 func TestToldEndpointsAreNotPolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, steady)
-		defer b.Close()
+		defer b.Stop()
 		b.prober.hang("a", true)
 		b.Update(endpoints("a"))
 		b.Tell("nobody", true, "")
 		synctest.Wait()
 		b.Tell("a", false, "NOT_SERVING")
 		b.expect(t, "told of it", "a:failing checks")
-		if b.Detail("a") != "NOT_SERVING" || b.prober.runs() != 0 {
-			t.Errorf("Detail is %q, and %d checks run", b.Detail("a"), b.prober.runs())
+		if b.Details()["a"] != "NOT_SERVING" || b.prober.runs() != 0 {
+			t.Errorf("Details say %q, and %d checks run", b.Details()["a"], b.prober.runs())
 		}
 		b.Tell("a", false, "NOT_SERVING")
 		b.Tell("a", true, "SERVING")
@@ -176,9 +177,9 @@ func TestToldEndpointsAreNotPolled(t *testing.T) {
 		}
 		b.news()
 		b.prober.hang("a", false)
-		b.Poll("a")
-		b.Poll("nobody")
-		b.expect(t, "polled again", "a:ready")
+		b.Update(endpoints("b"))
+		b.Update(endpoints("a", "b"))
+		b.expect(t, "when it is back", "a:ready a:unchecked")
 	})
 }
 
@@ -190,7 +191,7 @@ func TestWithoutAProberNobodyIsChecked(t *testing.T) {
 		if b.Runner, err = NewRunner(Options{Out: b.hear}); err != nil {
 			t.Fatal(err)
 		}
-		defer b.Close()
+		defer b.Stop()
 		b.Update(endpoints("a", "b"))
 		time.Sleep(time.Minute)
 		b.Tell("a", true, "SERVING")
@@ -210,12 +211,9 @@ func TestNothingIsSaidAfterStop(t *testing.T) {
 		b.Update(endpoints("c"))
 		b.Tell("a", false, "")
 		b.Used()
-		b.Poll("a")
 		if err := b.SetConfig(steady, newFake()); err != nil {
 			t.Error(err)
 		}
-		b.Close()
-		b.Close()
 		b.Stop()
 		time.Sleep(time.Minute)
 		b.expect(t, "after Stop", "")
@@ -238,7 +236,7 @@ func TestOutMayCallBack(t *testing.T) {
 			}
 			for _, c := range list {
 				if said = append(said, c); c.ID == "a" && c.State == evenkeel.Ready {
-					r.Tell("a", false, r.Detail("a"))
+					r.Tell("a", false, r.Details()["a"])
 					r.Update(endpoints("a", "b"))
 					r.Used()
 				}
@@ -248,31 +246,29 @@ func TestOutMayCallBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer r.Close()
+		defer r.Stop()
 		r.Update(endpoints("a"))
 		r.Tell("a", true, "up")
 		want := []evenkeel.StateChange{{ID: "a", State: evenkeel.Ready, Source: evenkeel.Checks}, {ID: "a", State: evenkeel.Failing, Source: evenkeel.Checks}}
-		if !slices.Equal(said, want) || r.Detail("a") != "up" {
+		if !slices.Equal(said, want) || r.Details()["a"] != "up" {
 			t.Errorf("said %v", said)
 		}
 	})
 }
 
-// All methods at once, and Close in the middle of it.
-func TestBug41CloseDuringChangesNeverHangs(t *testing.T) {
+// All methods at once, and Stop in the middle of it: everything ends, and each prober is closed.
+func TestBug41StopDuringChangesNeverHangs(t *testing.T) {
 	rounds := 10000
 	if testing.Short() {
 		rounds = 1000
 	}
 	c := steady
 	c.Interval, c.Timeout, c.NoTraffic = 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond
-	flip := proberFunc(func(ctx context.Context, addr string) (health.Result, string) {
-		return health.Result(rand.IntN(3)), ""
-	})
 	for range rounds {
 		var mu sync.Mutex // an adapter's own, which Out takes
 		told := 0
-		r, err := NewRunner(Options{Config: c, Prober: flip, Out: func(list []evenkeel.StateChange) {
+		first, second := newFlip(), newFlip()
+		r, err := NewRunner(Options{Config: c, Prober: first, Out: func(list []evenkeel.StateChange) {
 			mu.Lock()
 			defer mu.Unlock()
 			told += len(list)
@@ -283,11 +279,27 @@ func TestBug41CloseDuringChangesNeverHangs(t *testing.T) {
 		r.Update(endpoints("a", "b", "c"))
 		var users sync.WaitGroup
 		users.Go(func() { r.Update(endpoints("b", "c", "d")); r.Tell("b", false, "") })
-		users.Go(func() { r.Used(); r.Details(); _ = r.SetConfig(c, flip); r.Poll("b") })
-		r.Close()
+		users.Go(func() { r.Used(); r.Details(); _ = r.SetConfig(c, second) })
+		r.Stop()
 		users.Wait()
+		<-first.closed
+		r.mu.Lock()
+		last := r.prober.Prober.(flip)
+		r.mu.Unlock()
+		<-last.closed // by the loop, after the last check
 	}
 }
+
+// flip is a prober whose results are random. It panics if it is closed twice.
+type flip struct{ closed chan struct{} }
+
+func newFlip() flip { return flip{make(chan struct{})} }
+
+func (f flip) Probe(context.Context, string) (health.Result, string) {
+	return health.Result(rand.IntN(3)), ""
+}
+
+func (f flip) Close() { close(f.closed) }
 
 type proberFunc func(ctx context.Context, addr string) (health.Result, string)
 

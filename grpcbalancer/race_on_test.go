@@ -1,5 +1,0 @@
-//go:build race
-
-package grpcbalancer
-
-const raceEnabled = true

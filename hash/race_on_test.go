@@ -1,6 +1,0 @@
-//go:build race
-
-package hash
-
-// raceEnabled tells that processor times say nothing.
-const raceEnabled = true
