@@ -163,7 +163,7 @@ can_race() { [[ $(go env CGO_ENABLED) == 1 ]] && command -v "$(go env CC)" >/dev
 
 # Runs the seeds of the fuzz targets too. The simulator's long runs belong in scripts/long.sh.
 check_tests() {
-	local flags=(-shuffle=on)
+	local flags=(-shuffle=on -timeout 20m) # a busy machine is not a hang
 	if can_race; then
 		flags+=(-race)
 	else
