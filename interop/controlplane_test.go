@@ -43,6 +43,7 @@ const (
 type controlPlane struct {
 	policies   []proto.Message // the Cluster's load_balancing_policy
 	localities []locality
+	outlier    *cluster.OutlierDetection // nil for none
 
 	addr    string
 	cache   cache.SnapshotCache
@@ -168,6 +169,7 @@ func (p *controlPlane) clusterResource(t *testing.T) *cluster.Cluster {
 			ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
 		}},
 		LoadBalancingPolicy: policyList(t, p.policies...),
+		OutlierDetection:    p.outlier,
 	}
 }
 

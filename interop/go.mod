@@ -21,6 +21,7 @@ require (
 	github.com/envoyproxy/go-control-plane/ratelimit v0.1.0 // indirect
 	github.com/envoyproxy/protoc-gen-validate v1.3.3 // indirect
 	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/spiffe/go-spiffe/v2 v2.6.0 // indirect
 	golang.org/x/mod v0.34.0 // indirect
@@ -31,6 +32,23 @@ require (
 	golang.org/x/tools v0.43.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260414002931-afd174a4e478 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260414002931-afd174a4e478 // indirect
+	google.golang.org/grpc/examples v0.0.0-20250407062114-b368379ef8f6 // indirect
 )
 
 replace github.com/evenkeel/evenkeel => ../
+
+// Programs that tests build. As tools they, and what they import, are part of this module's versions.
+tool (
+	google.golang.org/grpc/examples/features/deadline/client
+	google.golang.org/grpc/examples/features/deadline/server
+	google.golang.org/grpc/examples/features/load_balancing/client
+	google.golang.org/grpc/examples/features/load_balancing/server
+	google.golang.org/grpc/examples/features/retry/client
+	google.golang.org/grpc/examples/features/retry/server
+	google.golang.org/grpc/examples/helloworld/greeter_client
+	google.golang.org/grpc/examples/helloworld/greeter_server
+	google.golang.org/grpc/examples/route_guide/client
+	google.golang.org/grpc/examples/route_guide/server
+	google.golang.org/grpc/interop/client
+	google.golang.org/grpc/interop/server
+)

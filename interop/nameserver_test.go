@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type nameServer struct {
 type answer struct {
 	a    []string // addresses
 	srv  []dns.SRV
+	txt  string
 	code int // an error
 	// silent gives no answer at all.
 	silent bool
@@ -114,6 +116,12 @@ func (n *nameServer) ServeDNS(w dns.ResponseWriter, asked *dns.Msg) {
 			r.Hdr, r.Target = head, dns.Fqdn(r.Target)
 			reply.Answer = append(reply.Answer, &r)
 		}
+	case q.Qtype == dns.TypeTXT && a.txt != "":
+		record := &dns.TXT{Hdr: head}
+		for piece := range slices.Chunk([]byte(a.txt), 255) { // the most that a string of a record holds
+			record.Txt = append(record.Txt, string(piece))
+		}
+		reply.Answer = append(reply.Answer, record)
 	}
 	_ = w.WriteMsg(reply)
 }

@@ -17,3 +17,4 @@ step 'simulation sweeps' env EVENKEEL_LONG=1 go test -count=1 -run Long -timeout
 step 'subsets with all seeds' env EVENKEEL_LONG=1 go test -count=1 -timeout 20m ./subset
 step 'servers in trouble' env EVENKEEL_LONG=1 go test -count=1 -run Long -timeout 15m ./internal/chaos/...
 step 'everything at once for a minute' env EVENKEEL_LONG=1 go test -race -count=1 -run EverythingAtOnceHolds -timeout 10m .
+step 'newer releases of gRPC' bash scripts/grpcversions.sh
