@@ -44,6 +44,12 @@
 // endpoint that has ended no call for ten minutes, and holds no stream that is known as
 // one, is no longer believed to be busy.
 //
+// An attempt that the server did not process is no failure of its: one that crossed its GOAWAY, whose connection went
+// away before anything was sent, that had no credentials or too large headers, or that waited for a stream until its
+// deadline. gRPC makes most of those again by itself, without a retry policy. A server that refuses a stream
+// (REFUSED_STREAM) is overloaded, and left alone for a moment. Where a caller learns by sending that its call has failed, or a
+// stream ends before it has any answer, gRPC tells a policy of no error; such an attempt counts for nothing.
+//
 // # Config
 //
 // The config is an object, the same in a service config and in xDS (a TypedStruct whose
@@ -173,7 +179,7 @@
 //	"weights": "listed"           or "reported", "feedback"
 //	"weight": {}                  "utilization": default ["application_utilization", "cpu_utilization"];
 //	                              "error_penalty": default 1, -1 for none; "blackout": default "10s";
-//	                              "expiry": default "3m0s"; "period": default "1s"; "least": default 0.1;
+//	                              "expiry": default "3m0s", or three of "out_of_band"; "period": default "1s"; "least": default 0.1;
 //	                              "most": default 10; "hysteresis": default 0.02; "mean_for_unknown": false
 //	"feedback": {}                "smoothing", "delay", "least", "most"
 //	"out_of_band": "0s"           for weights: each endpoint is asked for a stream of reports at this interval,
@@ -242,6 +248,11 @@
 // default does, take the calls in flight, the latency and the errors from there that the server itself counts; without
 // reports, or when they are old, they go by what this client sees.
 //
+// grpc-go's option alone reports nothing: handlers set the values, with orca.CallMetricsRecorderFromContext, or the
+// program does with the recorder that the option is given. For weights these are the rate (SetQPS) and a utilization
+// (SetApplicationUtilization or SetCPUUtilization): with one of them alone there is no weight. Package orcagrpc counts the
+// rate, and gets the utilization from orca.TrackerConfig's CPU or Add.
+//
 // With weights from reports an endpoint's weight is the capacity that it reports: calls a second over
 // utilization, where calls that fail count as utilization, too. These reports also come by a stream beside the calls
 // ("out_of_band"), for who sends few calls to each endpoint, or long ones. grpc-go's own service sends those no more often than
@@ -250,7 +261,8 @@
 // whatever is reported.
 //
 // A report that cannot be read, or that has numbers which cannot be, is counted and has no other effect. Under policies that
-// make nothing of reports nobody looks at them.
+// make nothing of reports nobody looks at them. Whether reports arrive, and are of use, is in [Stats]: Pool.Reports,
+// UsedReports, UnusableReports and BadReports, and Reporting of each of Pool.Endpoints.
 //
 // # Observing
 //

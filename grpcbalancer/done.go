@@ -96,6 +96,12 @@ func callerLeft(ctx context.Context) bool {
 // result says what an attempt's end means. The zero DoneInfo is a pick that became
 // no request, since its connection was gone: it says nothing.
 func result(info balancer.DoneInfo, callerLeft bool) evenkeel.Result {
+	if saysNothing(info) {
+		return evenkeel.Result{}
+	}
+	if r, ok := unprocessed(info); ok {
+		return r
+	}
 	wait, pushback := pushbackOf(info.Trailer)
 	code := codeOf(info.Err)
 	if code == codes.ResourceExhausted && !pushback && isTooLarge(info.Err) {

@@ -21,6 +21,13 @@ func ended(err error, sent, received bool) balancer.DoneInfo {
 	return balancer.DoneInfo{Err: err, BytesSent: sent, BytesReceived: received}
 }
 
+// trailersAlone is an attempt that the server ended before it had answered anything.
+func trailersAlone(err error) balancer.DoneInfo {
+	info := ended(err, true, true)
+	info.Trailer = metadata.Pairs("content-type", "application/grpc")
+	return info
+}
+
 func coded(c codes.Code) error { return status.Error(c, "x") }
 
 func TestResultOfAnAttempt(t *testing.T) {
@@ -34,12 +41,21 @@ func TestResultOfAnAttempt(t *testing.T) {
 		{"became no request, caller left", balancer.DoneInfo{}, true, evenkeel.Unknown},
 		{"answered", ended(nil, true, true), false, evenkeel.Success},
 		{"answered, then the caller left", ended(nil, true, true), true, evenkeel.Success},
-		{"stream ended before an answer", ended(nil, true, false), false, evenkeel.Success},
+		{"no error and no answer: a failure that the caller met while sending", ended(nil, true, false), false, evenkeel.Unknown},
+		{"trailers alone: the same, or a stream without messages", trailersAlone(nil), false, evenkeel.Unknown},
+		{"trailers alone, with an error", trailersAlone(coded(codes.Internal)), false, evenkeel.Failure},
 		{"caller's mistake", ended(coded(codes.NotFound), true, true), false, evenkeel.Success},
 		{"plain error of a server", ended(coded(codes.Unknown), true, true), false, evenkeel.Failure},
 		{"error that is no status", ended(errors.New("x"), true, true), false, evenkeel.Failure},
 		{"connection lost", ended(coded(codes.Unavailable), true, false), false, evenkeel.Failure},
-		{"nothing sent", ended(coded(codes.Unavailable), false, false), false, evenkeel.Unreached},
+		{"nothing sent: the connection was closing", ended(coded(codes.Unavailable), false, false), false, evenkeel.Unknown},
+		{"nothing sent: the caller's credentials", ended(coded(codes.Internal), false, false), false, evenkeel.Unknown},
+		{"nothing sent, and the caller left", ended(coded(codes.Canceled), false, false), true, evenkeel.Unknown},
+		{"not processed: going away", ended(status.Error(codes.Unavailable, textDraining), true, false), false, evenkeel.Unknown},
+		{"not processed: rejected", ended(status.Error(codes.Unavailable, textRejected), true, false), false, evenkeel.Unknown},
+		{"not processed: refused", ended(status.Error(codes.Unavailable, textRefused), true, false), false, evenkeel.Overload},
+		{"a server that says what another one said to it", ended(status.Error(codes.Unavailable, textDraining), true, true), false, evenkeel.Failure},
+		{"the words with another code", ended(status.Error(codes.Internal, textDraining), true, false), false, evenkeel.Failure},
 		{"deadline after sending", ended(coded(codes.DeadlineExceeded), true, false), false, evenkeel.Timeout},
 		{"deadline after an answer began", ended(coded(codes.DeadlineExceeded), true, true), false, evenkeel.Timeout},
 		{"deadline while waiting for a stream", ended(coded(codes.DeadlineExceeded), false, false), false, evenkeel.Unknown},

@@ -21,12 +21,13 @@ var faults = []struct {
 	{"ejected endpoints that leave the list use up the budget of ejections for ever", []string{"TestEjectedEndpointsThatLeaveGiveTheirPlaceBack"}},
 	{"ejection by a parent does nothing without the health listener", []string{"TestFailedHealthCheckTakesOutAnEndpoint", "TestClientSideHealthChecks"}},
 	{"configs are lost when a parent marshals them", []string{
-		"TestConfigSurvivesBeingMarshalledAndParsed", "TestConfigReachesTheChildOfAParent", "TestServiceConfigComesBackTheSame"}},
+		"TestConfigSurvivesBeingMarshalledAndParsed", "TestConfigReachesTheChildOfAParent", "TestServiceConfigComesBackTheSame", "TestConfigsAreTheSameBelowEachParent"}},
 	{"requests in flight are forgotten by a reconnect", []string{
 		"TestReconnectWithFiftyStreamsShiftsNoPick", "TestStreamStaysCountedOverAReconnect", "TestBug2_ConnectionThatComesBackChangesNoRecord"}},
 	{"an endpoint is compared with itself", []string{"TestOfTwoEndpointsTheIdleOneIsAlwaysPicked"}},
 	{"an idle endpoint's report takes the traffic and slows picks down", []string{
-		"TestEndpointReportingUtilization0_001StaysWithinTheClamp", "TestHostileReportsStayWithinTheClamp"}},
+		"TestEndpointReportingUtilization0_001StaysWithinTheClamp", "TestHostileReportsStayWithinTheClamp",
+		"TestFeedbackGivesServersTheSharesThatTheyCanTake"}},
 	{"a ring leaves endpoints without traffic", []string{"TestHashingLeavesNoEndpointOut"}},
 	{"a connection that is gone delays calls until the next picker", []string{
 		"TestPublishingLeftReadyNeverDelaysACall", "TestCallsOverConnectionsJustLostTakeNoTime", "TestLeavingReadyIsPublishedAtOnceWithAllThatWaits", "TestLostConnectionIsLeftAtOnceAndMadeAgain"}},
@@ -37,8 +38,9 @@ var faults = []struct {
 	// Reported by users of gRPC and of other balancers.
 	{"children stay idle when hundreds of connections age out", []string{
 		"TestFiveHundredEndpointsThatFlapAreAllReadyAgain", "TestConnectionsThatAgeFailNoCall", "TestExitIdleConnectsIdleChildren"}},
-	{"a resolver error panics", []string{"TestEveryCallInEveryPhase", "TestResolverErrorWithoutAList", "TestResolverErrorWhileServingChangesNothing"}},
-	{"pickers race with updates", []string{"TestUpdatesUnderConcurrentPicks", "TestEverythingAtOnceOverAChannel"}},
+	{"a resolver error panics", []string{"TestEveryCallInEveryPhase", "TestResolverErrorWithoutAList", "TestResolverErrorWhileServingChangesNothing",
+		"TestPolicyUnderAnyOrderOfEvents"}},
+	{"pickers race with updates", []string{"TestUpdatesUnderConcurrentPicks", "TestEverythingAtOnceOverAChannel", "TestPolicyUnderAnyOrderOfEventsWhileCallsAreMade"}},
 	{"each picker leaves a ticker behind", []string{"TestMain", "TestBug57_OpenedAndClosedAThousandTimes", "TestBug60_ListsThatGoEmptyAndComeBackLeaveNothing"}},
 	{"ejection needs xDS", []string{"TestEjectedEndpointsThatLeaveGiveTheirPlaceBack"}},
 	{"weights of the control plane are out of reach", []string{"TestWeightIsReadOnEachUpdate"}},
@@ -50,7 +52,12 @@ var faults = []struct {
 	{"a new endpoint wins every comparison", []string{"TestNewEndpointIsNotFlooded", "TestEveryEndpointIsTriedThoughFirstAnswersAreSlow"}},
 	{"long streams pile up where nobody counts them", []string{"TestStreamStaysCountedOverAReconnect", "TestDurationOfAStreamIsNoLatency"}},
 	{"health checks are off without a word", []string{"TestServersWithoutTheServiceAreHealthyWithOneWarning"}},
-	{"waiting for a stream counts as the server's latency", []string{"TestWaitingForAStreamBlamesNobody"}},
+	{"waiting for a stream counts as the server's latency", []string{"TestWaitingForAStreamBlamesNobody", "TestCallsWaitForStreamsAndGetThem"}},
+	{"a stream that crosses a GOAWAY, or is refused, is its server's failure", []string{
+		"TestStreamsThatNoServerProcessedAreNoFailures", "TestGracefulRestartsFailNoCallWithoutRetries", "TestConnectionsThatAgeFailNoCallWithoutRetries"}},
+	{"what a caller has wrong takes endpoints out", []string{"TestCallsThatNeverLeftTheClientBlameNobody", "TestMessagesBeyondALimitBlameNobody"}},
+	{"an upload that fails early is a quick success, since gRPC tells of no error", []string{"TestUploadsThatFailEarlyAreNoQuickSuccesses"}},
+	{"an endpoint of two address families is two, or is lost with one of them", []string{"TestEndpointsOfTwoFamiliesAreOneByEitherAddress"}},
 	{"errors say nothing of the reason", []string{"TestFailureRotatesOverTheErrorsOfTheEndpoints", "TestStatsTellWhyConnectionsFail"}},
 	{"a field of the config is mixed up with another", []string{
 		"TestT26ConfigOfJSONReachesThePool", "TestEveryFieldOfTheConfigCanBeOverridden", "TestServiceConfigComesBackTheSame"}},

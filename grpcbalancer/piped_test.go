@@ -17,6 +17,7 @@ import (
 // piped is a real channel with real servers that live in a bubble: their connections are pipes.
 type piped struct {
 	*client
+	servers []*backend
 
 	mu    sync.Mutex
 	conns map[string]net.Conn // the latest to each server, by address
@@ -25,12 +26,19 @@ type piped struct {
 // newPiped returns a channel whose n servers are connected.
 func newPiped(t *testing.T, n int, options ...grpc.DialOption) *piped {
 	t.Helper()
+	return newPipedOf(t, `{}`, n, nil, options...)
+}
+
+// newPipedOf is newPiped with a config, and servers with options.
+func newPipedOf(t *testing.T, config string, n int, of []grpc.ServerOption, options ...grpc.DialOption) *piped {
+	t.Helper()
 	p := &piped{conns: map[string]net.Conn{}}
 	listeners := map[string]*bufconn.Listener{}
 	var list resolver.State
 	for i := range n {
 		l := bufconn.Listen(1 << 16)
-		b := &backend{server: grpc.NewServer()}
+		b := &backend{server: grpc.NewServer(of...)}
+		p.servers = append(p.servers, b)
 		testgrpc.RegisterTestServiceServer(b.server, b)
 		served := make(chan struct{})
 		b.served = served
@@ -42,7 +50,7 @@ func newPiped(t *testing.T, n int, options ...grpc.DialOption) *piped {
 		listeners[addrOf(i)] = l
 		list.Endpoints = append(list.Endpoints, at(addrOf(i)))
 	}
-	p.client = dial(t, lbConfigOf(`{}`), append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+	p.client = dial(t, lbConfigOf(config), append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 		conn, err := listeners[addr].DialContext(ctx)
 		if err == nil {
 			p.mu.Lock()
