@@ -49,6 +49,7 @@ var importArrows = map[string][]string{
 
 	"cmd/fleetsim":        {".", "picker", "subset", "internal/sim", "internal/config"},
 	"examples/affinity":   {".", "picker", "httpclient"},
+	"examples/http":       {".", "httpclient"},
 	"examples/orca":       {".", "orca", "orca/orcahttp", "picker", "httpclient"},
 	"examples/quickstart": {".", "grpcbalancer", "httpclient"},
 

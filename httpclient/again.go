@@ -25,20 +25,23 @@ func (c *call) mayRepeat(r *result) bool {
 	return r.verdict != final && !r.over && c.tries < c.rules.attempts && isReplayable(c.req) && !c.chained()
 }
 
-// again makes more tries until one is final, or there may be no more, and returns the last. c is a
-// copy: a call that needs no second try is not on the heap.
-func (c call) again(r result) result {
+// again makes more tries until one is final, or there may be no more, and returns the last; earlier are those that
+// ended before r. c is a copy: a call that needs no second try is not on the heap.
+func (c call) again(r result, earlier []Event) result {
 	c.group.calls.Add(1)
 	defer c.group.calls.Add(-1)
 	c.tried = append(c.tried, r.record)
 	for c.mayRepeat(&r) {
+		last := r.event(c.group.target)
 		next, ok := c.once(&r)
 		if !ok {
 			break
 		}
+		earlier = append(earlier, last)
 		r = next
 		c.tried = append(c.tried, r.record)
 	}
+	r.err = withEarlier(r.err, earlier)
 	return r
 }
 
@@ -56,7 +59,7 @@ func (c *call) once(r *result) (next result, ok bool) {
 	now, pick, err := c.nextPick(delay)
 	if err == nil && delay == 0 && slices.Contains(c.tried, pick.Record()) {
 		// Nobody else is there: the same needs a moment.
-		c.put(pick)
+		c.group.put(pick)
 		delay = c.rules.wait(c.tries, rand.Uint64())
 		if err = errNoTime; !r.hopeless && c.hasTimeFor(delay) {
 			now, pick, err = c.nextPick(delay)
@@ -129,7 +132,7 @@ func (c *call) sleep(d time.Duration) error {
 }
 
 // put gives back a pick that nothing is sent to.
-func (c *call) put(p evenkeel.Pick[*endpoint]) {
+func (g *group) put(p evenkeel.Pick[*endpoint]) {
 	e := p.Handle()
 	p.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
 	e.release()

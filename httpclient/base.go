@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -142,6 +143,9 @@ func trackedDial(tmpl *http.Transport, addr string) *trackedLeaf {
 // fixedDial returns a clone of tmpl that connects to addr, whatever host is asked for.
 func fixedDial(tmpl *http.Transport, addr string) *http.Transport {
 	t := tmpl.Clone()
+	if c := t.TLSClientConfig; c != nil {
+		c.NextProtos = slices.Clone(c.NextProtos) // net/http adds to it, and all clones have one array
+	}
 	dial := tmpl.DialContext
 	addr = dialed(addr)
 	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {

@@ -17,13 +17,16 @@ func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.
 	e := pick.Handle()
 	result := e.result(resp)
 	result.Load = load
-	if bodyless(req, resp) {
-		pick.Done(result) // the same, with one look at the clock
-		e.release()
-		sent.finish()
+	none := bodyless(req, resp)
+	if none && !sent.uploading() {
+		sent.end(&pick, result) // the same, with one look at the clock
 		return result
 	}
 	pick.Answered(result)
+	if none {
+		sent.end(&pick, evenkeel.Result{Outcome: result.Outcome})
+		return result
+	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		if conn, ok := resp.Body.(io.ReadWriteCloser); ok {
 			u := &upgraded{conn: conn}
@@ -61,7 +64,7 @@ func bodyless(req *http.Request, resp *http.Response) bool {
 type body struct {
 	io.ReadCloser
 	req     *http.Request // for its context
-	sent    *sent         // nil if the request had no body that could fail, and no context of its own
+	sent    *sent         // nil if the request had no body that takes its time, and no context of its own
 	pick    evenkeel.Pick[*endpoint]
 	outcome evenkeel.Outcome // by the headers, and of a body that ends well
 	resp    *http.Response   // nil unless its trailer may have a load report
@@ -113,10 +116,7 @@ func (b *body) end(outcome evenkeel.Outcome, trailer http.Header) {
 	if len(trailer) > 0 {
 		result.Load, _ = reporting{wanted: true}.take(&b.pick, trailer)
 	}
-	e := b.pick.Handle()
-	b.pick.Done(result)
-	e.release()
-	b.sent.finish()
+	b.sent.end(&b.pick, result)
 }
 
 // outcomeOfAnswerError maps an error of reading an answer's body: the connection was

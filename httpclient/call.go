@@ -42,8 +42,9 @@ type result struct {
 	hedge    bool
 	outcome  evenkeel.Outcome
 	verdict  verdict
-	hopeless bool // on the same endpoint it would fail again
-	over     bool // nobody waits for another: the caller left, or the request is at fault
+	hopeless bool          // on the same endpoint it would fail again
+	over     bool          // nobody waits for another: the caller left, or the request is at fault
+	elapsed  time.Duration // to its end; 0 if nobody asks
 }
 
 // good reports whether the result is an answer that there is no better one to be hoped for.
@@ -68,7 +69,7 @@ func (g *group) send(req *http.Request) (*http.Response, error) {
 	g.budget.Begin(g.at(now))
 	r := c.try(now, pick, try{})
 	if c.mayRepeat(&r) {
-		r = c.again(r)
+		r = c.again(r, nil)
 	}
 	g.budget.End()
 	return r.resp, r.err
@@ -91,7 +92,7 @@ func (g *group) at(now time.Time) int64 { return int64(now.Sub(g.origin)) }
 // prepare fills in what the request says of how it is to be sent.
 func (c *call) prepare() error {
 	c.idempotent = isIdempotentRequest(c.req)
-	c.upgrade = len(c.req.Header["Upgrade"]) > 0
+	c.upgrade = becomesConn(c.req)
 	ctl := c.control
 	if ctl == nil {
 		return nil
@@ -129,7 +130,7 @@ func (c *call) try(now time.Time, pick evenkeel.Pick[*endpoint], t try) result {
 // run is try without counting it.
 func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number int) result {
 	g, e := c.group, pick.Handle()
-	r := result{record: pick.Record(), endpoint: e, number: number}
+	r := result{record: pick.Record(), endpoint: e, number: number, hedge: t.hedge}
 	out, s, timer, err := c.ready(&t, number)
 	if err != nil {
 		stop(timer)
@@ -173,8 +174,11 @@ func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number i
 			g.pace.add(time.Since(now), false)
 		}
 	}
+	if watched || r.verdict != final || r.err != nil {
+		r.elapsed = time.Since(now)
+	}
 	if watched {
-		c.tellEnd(&r, number, t.hedge, time.Since(now))
+		c.tell(r.event(g.target))
 	}
 	return r
 }
@@ -242,7 +246,7 @@ func (c *call) judge(err error) (evenkeel.Outcome, verdict, bool) {
 	o := outcomeOfError(c.req, err)
 	v := broken
 	switch {
-	case o == evenkeel.Unreached || isUnprocessed(err):
+	case o == evenkeel.Unreached || isUnprocessed(err) || isDrained(err) && isDial(err):
 		v = unsent
 	case o == evenkeel.Unknown && !isDrained(err):
 		return o, final, true // the request's own fault
@@ -253,14 +257,14 @@ func (c *call) judge(err error) (evenkeel.Outcome, verdict, bool) {
 	return o, v, false
 }
 
-// tellEnd tells of the end of a try.
-func (c *call) tellEnd(r *result, number int, hedge bool, d time.Duration) {
-	ev := Event{Kind: AttemptDone, Endpoint: r.endpoint.addr, Attempt: number, Hedge: hedge, Outcome: r.outcome,
-		Sent: r.verdict != unsent, Elapsed: d, Err: r.err}
+// event is what is told of the end of a try.
+func (r *result) event(t Target) Event {
+	ev := Event{Kind: AttemptDone, Target: t, Endpoint: r.endpoint.addr, Attempt: r.number, Hedge: r.hedge, Outcome: r.outcome,
+		Sent: r.verdict != unsent, Elapsed: r.elapsed, Err: r.err}
 	if r.resp != nil {
 		ev.Status = r.resp.StatusCode
 	}
-	c.tell(ev)
+	return ev
 }
 
 // outgoing returns the request of one try as net/http gets it.

@@ -107,6 +107,9 @@ func (c *checks) used() {
 	}
 }
 
+// passed reports whether an endpoint has passed its check, or nobody is checked.
+func (c *checks) passed() bool { return c == nil || c.runner.AnyHealthy() }
+
 // warn takes note of a warning of the prober.
 func (c *checks) warn(text string) {
 	c.mu.Lock()

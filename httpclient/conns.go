@@ -7,12 +7,17 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // trackedLeaf is an endpoint's http.Transport with a grip on its connections.
 type trackedLeaf struct {
 	*http.Transport
 	conns conns
+
+	// Guarded by the group's mu.
+	lives time.Duration // how old its connections may become; 0: not drawn yet
+	busy  int           // how many are needed
 }
 
 // conns are an endpoint's open connections, whatever protocol is spoken on them.
@@ -22,25 +27,35 @@ type conns struct {
 	refused bool // new ones: net/http sends some requests once more when their connection breaks
 }
 
+// errNotDialed is what a dial comes to that was refused here: nothing of the request was sent.
+var errNotDialed = unreached(ErrDrained)
+
 type dialFunc = func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // tracked returns dial with what it makes noted.
 func (c *conns) tracked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if c.refuses() {
-			return nil, ErrDrained
+		if w, ok := ctx.Value(warmKey{}).(*warming); ok {
+			return w.dial(func() (net.Conn, error) { return c.dial(ctx, dial, network, addr) })
 		}
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		t := &trackedConn{Conn: conn, of: c}
-		if !c.add(t) {
-			_ = conn.Close() // it was cut off during the dial
-			return nil, ErrDrained
-		}
-		return t, nil
+		return c.dial(ctx, dial, network, addr)
 	}
+}
+
+func (c *conns) dial(ctx context.Context, dial dialFunc, network, addr string) (net.Conn, error) {
+	if c.refuses() {
+		return nil, errNotDialed
+	}
+	conn, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	t := &trackedConn{Conn: conn, of: c, since: time.Now()}
+	if !c.add(t) {
+		_ = conn.Close() // it was cut off during the dial
+		return nil, errNotDialed
+	}
+	return t, nil
 }
 
 func (c *conns) refuses() bool {
@@ -68,6 +83,21 @@ func (c *conns) remove(t *trackedConn) {
 	delete(c.open, t)
 }
 
+// state returns how many are open, how many of them were written to since the last call, and when the oldest was made.
+func (c *conns) state() (open, used int, oldest time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t := range c.open {
+		if oldest.IsZero() || t.since.Before(oldest) {
+			oldest = t.since
+		}
+		if t.used.Swap(false) {
+			used++
+		}
+	}
+	return len(c.open), used, oldest
+}
+
 // cut refuses new connections and returns the open ones, to be closed. What becomes of reads and
 // writes from here on is ErrDrained.
 func (c *conns) cut() (open []net.Conn) {
@@ -90,8 +120,10 @@ func (c *conns) restore() {
 // trackedConn is a connection that says why it was closed, if it was cut.
 type trackedConn struct {
 	net.Conn
-	of  *conns
-	cut atomic.Bool
+	of    *conns
+	since time.Time
+	used  atomic.Bool
+	cut   atomic.Bool
 }
 
 func (t *trackedConn) why(err error) error {
@@ -109,6 +141,9 @@ func (t *trackedConn) Read(p []byte) (int, error) {
 
 // Write writes to the connection.
 func (t *trackedConn) Write(p []byte) (int, error) {
+	if !t.used.Load() {
+		t.used.Store(true)
+	}
 	n, err := t.Conn.Write(p)
 	return n, t.why(err)
 }

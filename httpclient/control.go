@@ -8,10 +8,10 @@ import (
 // control is what a request's context says of how it is to be sent. It is immutable: whoever adds to
 // it makes a copy.
 type control struct {
-	endpoint   string   // as the caller wrote it; "": any
-	avoid      []string // as the caller wrote them
-	rules      *rules   // nil: the Transport's
-	rulesErr   error    // what is wrong with those that were given
+	pin        wish   // the zero wish: any
+	avoid      []wish // those that are addresses
+	rules      *rules // nil: the Transport's
+	rulesErr   error  // what is wrong with those that were given
 	once       bool
 	idempotent *bool // nil: by the request itself
 	trace      *Trace
@@ -34,18 +34,61 @@ func withControl(ctx context.Context, change func(*control)) context.Context {
 	return context.WithValue(ctx, controlKey{}, &c)
 }
 
-// WithEndpoint returns a context for requests to the endpoint at addr alone, written as in
-// [Address]. Its retries go there too, and it is never hedged. While the endpoint may not be used (it is not in the list, ejected,
-// draining), such requests fail with an [ErrNoEndpoints]. "" takes back an earlier one.
+// wish is an endpoint that the caller names.
+type wish struct {
+	text string // as the caller wrote it
+	at   location
+	id   string // "": it depends on the target's port
+	err  error  // why it is none
+}
+
+func wishFor(addr string) (w wish) {
+	if w.text = addr; addr == "" {
+		return w
+	}
+	if w.at, w.err = parseAddr(addr); w.err == nil && w.at.port != 0 {
+		w.id = w.at.String()
+	}
+	return w
+}
+
+// of returns the endpoint's ID in a target with that port.
+func (w *wish) of(t Target) string {
+	if w.id != "" {
+		return w.id
+	}
+	l := w.at
+	l.port = t.port()
+	return l.String()
+}
+
+// WithEndpoint returns a context for requests to the endpoint at addr and to no other, written as in
+// [Address]. Its retries go there too, and it is never hedged. "" takes back an earlier one.
+//
+// It goes there even if others would not be sent there: while the endpoint is ejected, fails its checks, or asks to be
+// left alone. If it is not in the list or this client's subset, or is drained, the request fails with an
+// [ErrNoEndpoints] that says so; limits of requests in flight hold as for any other.
+//
+//	for _, e := range tr.Snapshot()[0].Endpoints { // ask each of them
+//		req, err := http.NewRequestWithContext(httpclient.WithEndpoint(ctx, e.ID), "GET", url, nil)
+//		...
+//	}
 func WithEndpoint(ctx context.Context, addr string) context.Context {
-	return withControl(ctx, func(c *control) { c.endpoint = addr })
+	return withControl(ctx, func(c *control) { c.pin = wishFor(addr) })
 }
 
 // WithAvoid returns a context for requests that go to the endpoints at these addresses, written as in [Address],
 // only if there are no others. It adds to those that ctx has already; what is no address, or not in
-// the list, is nobody.
+// the list, is nobody. It does not count beside WithEndpoint.
 func WithAvoid(ctx context.Context, addrs ...string) context.Context {
-	return withControl(ctx, func(c *control) { c.avoid = slices.Concat(c.avoid, addrs) })
+	return withControl(ctx, func(c *control) {
+		c.avoid = slices.Clone(c.avoid)
+		for _, addr := range addrs {
+			if w := wishFor(addr); w.err == nil && addr != "" {
+				c.avoid = append(c.avoid, w)
+			}
+		}
+	})
 }
 
 // WithRetry returns a context for requests that are retried as c says instead of Transport.Retry, except

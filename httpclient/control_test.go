@@ -193,7 +193,8 @@ func TestAttemptErrorNamesTargetEndpointAndAttempt(t *testing.T) {
 		_, err := a.get(request(t, "GET", svc, nil))
 		var ae *AttemptError
 		var op *net.OpError
-		want := "httpclient: http://svc.test:80: endpoint " + a.sent[2] + ", attempt 3: read: reset"
+		want := "httpclient: http://svc.test:80: endpoint " + a.sent[2] + ", attempt 3: read: reset (before that: endpoint " + a.sent[0] +
+			", attempt 1: read: reset; endpoint " + a.sent[1] + ", attempt 2: read: reset)"
 		if !errors.As(err, &ae) || !errors.As(err, &op) || err.Error() != want || !ae.Sent || ae.Attempt != 3 || ae.Outcome != evenkeel.Failure || errors.Is(err, ErrUnreached) {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -42,10 +42,15 @@
 // Whether the endpoint did well is learnt from the headers; a body that breaks off
 // afterwards is a failure.
 //
+// A request whose answer comes early, while its own body is still being sent, counts until both have ended. Bodies
+// that http.NewRequest makes of bytes are not watched: those count as sent.
+//
 // An endpoint that has ended no request for ten minutes, and holds no stream, is no
 // longer believed to be busy: what it has in flight is taken for bodies that nobody will
 // close. So an endpoint that serves nothing but longer downloads seems idle after
-// that. Streams are requests with an Upgrade header or "Accept: text/event-stream".
+// that. Streams are requests with an Upgrade header or "Accept: text/event-stream", and those of the method CONNECT.
+// Snapshot shows how many such bodies there are, as Leaked. With Transport.HealLeaks the garbage collector closes bodies that
+// callers drop, for programs that cannot be mended today.
 //
 // # Affinity
 //
@@ -111,6 +116,15 @@
 // meantime, it has its connections and all that is known of it. A Transport that is closed waits for nobody, and
 // cuts nobody off.
 //
+// With [Transport].MaxConnAge connections do not grow old: an endpoint gets new ones, which are ready before the old ones are left, and
+// no request fails for it. A name that stands for many machines (a virtual IP, a balancer of connections) then has
+// those found that are added to it; with HTTP/2 [MinBackends] beside it, for more than one at a time:
+//
+//	tr := &httpclient.Transport{
+//		Resolver:   &httpclient.MinBackends{N: 8},
+//		MaxConnAge: 10 * time.Minute,
+//	}
+//
 // With Config.SlowStart whoever joins or comes back takes up its share slowly, with any policy; Snapshot shows the shares.
 //
 // # Health checks
@@ -140,11 +154,15 @@
 // Retries have a budget for each target, 20 % of its requests and ten a second. When that is spent, or no time is left for a try
 // as long as the target's answers usually take, or no body can be had from http.Request.GetBody, the last answer or error is
 // what the caller gets. Retry-After is waited for, up to a bound and never beyond the deadline. An answer whose headers
-// the caller has seen is never retried. Beside all this http.Transport sends a request once more by itself, to the
-// same endpoint, if a connection that it had kept turns out to be closed, or a stream of HTTP/2 is refused.
+// the caller has seen is never retried.
 //
-// An error after the last try is an [AttemptError], which says where it happened and whether the endpoint may have acted
-// on the request.
+// Beside all this http.Transport sends a request again by itself, to the same endpoint, if a connection that it had kept turns
+// out to be closed before the answer, or HTTP/2 says that a stream was refused or came after a GOAWAY. Nobody is told: it
+// is one try, in flight all the time. Of a stream that is refused again and again net/http makes eight tries within about a minute,
+// waiting in between; where servers do that, a TryTimeout takes the request elsewhere before.
+//
+// An error after the last try is an [AttemptError], which says where it happened, whether the endpoint may have acted
+// on the request, and how the tries before went.
 //
 // # Hedges
 //
@@ -154,7 +172,8 @@
 //
 // # One request
 //
-// What a request's context says goes before what the Transport says: [WithEndpoint] and [WithAvoid] steer it,
+// What a request's context says goes before what the Transport says: [WithEndpoint] and [WithAvoid] steer it
+// (an endpoint that is named gets the request though it is ejected or fails its checks),
 // [WithRetry], [WithoutRetry] and [WithIdempotent] say how often it may be sent, evenkeel.WithKey gives it a key, and [WithTrace]
 // tells what becomes of it, try by try:
 //
@@ -168,7 +187,8 @@
 //
 // # Beginning and end
 //
-// [Transport.WaitReady] waits until a target has endpoints, before the first request needs one. [Transport.Shutdown] refuses new
+// [Transport.WaitReady] waits until a target has endpoints, one of which has passed its check if there are checks, before the
+// first request needs one. [Transport.Shutdown] refuses new
 // requests and waits for the others, [Transport.Close] does not wait.
 //
 // # Cost

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/internal/health"
 )
 
@@ -26,13 +27,17 @@ type farewell struct {
 
 // parting is what has to be closed once the group's mu is free.
 type parting struct {
-	idle  []*endpoint
-	conns []net.Conn
+	idle   []*endpoint
+	former []*trackedLeaf // whose idle connections are to be closed
+	conns  []net.Conn
 }
 
 func (p parting) close() {
 	for _, c := range p.conns {
 		_ = c.Close() // nobody reads from it any more, and an error changes nothing
+	}
+	for _, l := range p.former {
+		l.CloseIdleConnections()
 	}
 	for _, e := range p.idle {
 		e.closeIdle()
@@ -93,11 +98,7 @@ func (g *group) part(e *endpoint, at int64, p *parting) {
 	}
 	if open > 0 {
 		e.cut.Store(true)
-		if l := e.made.Load(); l != nil {
-			if t, ok := (*l).(*trackedLeaf); ok {
-				p.conns = append(p.conns, t.conns.cut()...)
-			}
-		}
+		p.conns = append(p.conns, e.cutAll()...)
 	}
 	p.idle = append(p.idle, e)
 	if e.farewell.over = e.selected; !e.selected {
@@ -117,11 +118,23 @@ func (e *endpoint) restore() {
 		return
 	}
 	e.cut.Store(false)
-	if l := e.made.Load(); l != nil {
-		if t, ok := (*l).(*trackedLeaf); ok {
-			t.conns.restore()
+	if t, ok := e.tracked(); ok {
+		t.conns.restore()
+	}
+}
+
+// restore lets those of a list that is about to be in force be connected to that are not drained by it, and
+// returns them.
+func (g *group) restore(list []evenkeel.Member[*endpoint]) (back []*endpoint) {
+	used := func(m evenkeel.Member[*endpoint]) bool { return m.Weight != drained }
+	none := !slices.ContainsFunc(list, used) // then all are
+	for _, m := range list {
+		if (none || used(m)) && m.Handle.cut.Load() {
+			m.Handle.restore()
+			back = append(back, m.Handle)
 		}
 	}
+	return back
 }
 
 // nextCut returns when somebody has had its time, if that is before next.

@@ -27,7 +27,8 @@ type endpoint struct {
 	record atomic.Pointer[evenkeel.Record] // as of the last request; nil before the first
 
 	made    atomic.Pointer[leaf] // nil before it is needed
-	making  sync.Mutex           // held to set made
+	making  sync.Mutex           // held to set made and former
+	former  []former             // guarded by making
 	retired atomic.Bool          // not in the list, or not selected of it
 	closing atomic.Bool          // a call of CloseIdleConnections is on its way
 
@@ -36,6 +37,7 @@ type endpoint struct {
 	// Guarded by the group's mu.
 	selected bool
 	farewell farewell
+	age      endpointAge
 }
 
 // leaf returns what sends its requests. It is made when the endpoint is selected, or by the
@@ -79,6 +81,8 @@ func (e *endpoint) explain(err error) error {
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err // the caller was first
+	case err == errNotDialed:
+		return unreached(&drainedError{addr: e.addr, err: ErrDrained})
 	}
 	return &drainedError{addr: e.addr, err: err}
 }
@@ -91,6 +95,9 @@ func (e *endpoint) retire() {
 }
 
 func (e *endpoint) closeIdle() {
+	for _, f := range e.formers() {
+		f.CloseIdleConnections()
+	}
 	if l := e.made.Load(); l != nil {
 		(*l).CloseIdleConnections()
 	}

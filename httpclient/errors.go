@@ -3,7 +3,9 @@ package httpclient
 import (
 	"errors"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/evenkeel/evenkeel"
 )
@@ -26,7 +28,7 @@ var (
 	// that its time is over: see evenkeel.Config.DrainTimeout. What errors of connections are wrapped in
 	// it says what happened to the request.
 	ErrDrained = errors.New("httpclient: the endpoint was drained, and DrainTimeout is over")
-	// ErrUnreached says that nothing of the request was sent, so that sending it again can
+	// ErrUnreached says that nothing of the request was sent, in none of its tries, so that sending it again can
 	// do no harm, whatever its method: no endpoint was found (*TargetError), or no
 	// connection to the one that was chosen could be made (refused, no answer to the
 	// dialer in time, a failed TLS handshake), or it refused the request unread (HTTP/2's REFUSED_STREAM and GOAWAY). It is what such errors are, for errors.Is,
@@ -69,7 +71,8 @@ func (e *TargetError) Is(target error) bool {
 		target == ErrNoEndpoints && (errors.Is(e.Err, evenkeel.ErrEmpty) || errors.Is(e.Err, evenkeel.ErrNoneReady))
 }
 
-// AttemptError says how the last try of a request failed. It wraps what http.Transport said.
+// AttemptError says how the last try of a request failed, and the others before it. It wraps what http.Transport said of the
+// last, and of that alone: whether an error is a timeout, say, is about the last try.
 type AttemptError struct {
 	// Target is the service.
 	Target Target
@@ -85,11 +88,39 @@ type AttemptError struct {
 	Sent bool
 	// Err is the cause.
 	Err error
+	// Earlier are the tries that ended before this one, in that order, as a Trace is told of them by AttemptDone: their endpoints,
+	// times, statuses and errors. nil if there was one try. It must not be changed.
+	Earlier []Event
 }
 
-// Error names the target, the endpoint, the try and the cause.
+// Error names the target, the endpoint, the try and the cause, and those of the tries before it.
 func (e *AttemptError) Error() string {
-	return "httpclient: " + e.Target.String() + ": endpoint " + e.Endpoint + ", attempt " + strconv.Itoa(e.Attempt) + ": " + e.Err.Error()
+	var b strings.Builder
+	b.WriteString("httpclient: " + e.Target.String() + ": endpoint " + e.Endpoint + ", attempt " + strconv.Itoa(e.Attempt) + ": " + e.Err.Error())
+	for i, ev := range e.Earlier {
+		if i == 0 {
+			b.WriteString(" (before that: ")
+		} else {
+			b.WriteString("; ")
+		}
+		b.WriteString("endpoint " + ev.Endpoint + ", attempt " + strconv.Itoa(ev.Attempt) + ": " + ev.cause())
+	}
+	if len(e.Earlier) > 0 {
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// cause says in a few words how a try ended.
+func (e *Event) cause() string {
+	var failed *AttemptError
+	switch {
+	case errors.As(e.Err, &failed):
+		return failed.Err.Error()
+	case e.Err != nil:
+		return e.Err.Error()
+	}
+	return "status " + strconv.Itoa(e.Status)
 }
 
 // Unwrap returns the cause.
@@ -102,8 +133,38 @@ func (e *AttemptError) Timeout() bool { return isTimeout(e.Err) }
 // Temporary is there to make it a net.Error.
 func (e *AttemptError) Temporary() bool { return false }
 
-// Is says whether it is an ErrUnreached.
-func (e *AttemptError) Is(target error) bool { return target == ErrUnreached && !e.Sent }
+// Is says whether it is an ErrUnreached, which it is if nothing was sent in any of the tries.
+func (e *AttemptError) Is(target error) bool {
+	return target == ErrUnreached && !e.Sent && !wasSent(e.Earlier)
+}
+
+func wasSent(tries []Event) bool {
+	return slices.ContainsFunc(tries, func(ev Event) bool { return ev.Sent })
+}
+
+// withEarlier returns a request's error with the tries that ended before its last one. It is a copy, as observers have been told
+// of the other.
+func withEarlier(err error, earlier []Event) error {
+	failed, ok := err.(*AttemptError)
+	if !ok || len(earlier) == 0 {
+		return err
+	}
+	own := *failed
+	own.Earlier = earlier
+	if wasSent(earlier) {
+		own.Err = reachedError{own.Err}
+	}
+	return &own
+}
+
+// reachedError is an error of a try that came to nothing, of a request that was sent before: all that it was but an ErrUnreached.
+type reachedError struct{ err error }
+
+func (e reachedError) Error() string { return e.err.Error() }
+func (e reachedError) Is(target error) bool {
+	return target != ErrUnreached && errors.Is(e.err, target)
+}
+func (e reachedError) As(target any) bool { return errors.As(e.err, target) }
 
 // Reasons of a Transport's own to end a try, and errors that no caller sees.
 var (

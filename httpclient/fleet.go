@@ -44,6 +44,8 @@ type fleet struct {
 	others     http.RoundTripper   // for what is not balanced; nil: there is nothing such
 	maxTargets int
 	targetIdle time.Duration
+	aging      aging
+	heals      bool
 	ctx        context.Context // done when the fleet is closed
 	cancel     context.CancelFunc
 
@@ -73,6 +75,7 @@ func newFleet(t *Transport) (*fleet, error) {
 		rand:       t.rand,
 		maxTargets: cmp.Or(t.MaxTargets, defaultMaxTargets),
 		targetIdle: cmp.Or(t.TargetIdleTimeout, defaultTargetIdle),
+		heals:      t.HealLeaks,
 	}
 	if f.resolver == nil {
 		f.resolver = &DNS{}
@@ -88,7 +91,8 @@ func newFleet(t *Transport) (*fleet, error) {
 	if f.targetIdle < sweepEvery {
 		problems = append(problems, fmt.Errorf("httpclient: TargetIdleTimeout is %v, want 0 or at least %v", f.targetIdle, sweepEvery))
 	}
-	problems = append(problems, f.repeat(t))
+	f.aging, err = agingOf(t, tmpl)
+	problems = append(problems, err, f.repeat(t))
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
@@ -96,7 +100,7 @@ func newFleet(t *Transport) (*fleet, error) {
 	f.keys = affinityOf(t.Key, t.Config)
 	if f.newLeaf == nil {
 		f.newLeaf = func(_ Target, addr string) leaf { return fixedDial(tmpl, addr) }
-		if t.Config.DrainTimeout > 0 {
+		if t.Config.DrainTimeout > 0 || f.aging.limit > 0 {
 			f.newLeaf = func(_ Target, addr string) leaf { return trackedDial(tmpl, addr) }
 		}
 	}
@@ -229,7 +233,9 @@ func (f *fleet) newGroup(target Target, now time.Time) (*group, error) {
 		origin:    now,
 		classify:  f.classify,
 		observer:  f.observer,
+		heals:     f.heals,
 		leaving:   leaving{limit: f.config.DrainTimeout, origin: now, all: map[string]*endpoint{}},
+		ages:      ages{aging: f.aging, ctx: ctx},
 	}
 	if err := f.startChecks(g); err != nil {
 		cancel()

@@ -32,6 +32,7 @@ type group struct {
 	origin   time.Time // of the budget's instants
 	classify func(*http.Response, error) evenkeel.Outcome
 	observer Observer
+	heals    bool // bodies that callers drop
 
 	pace     pace
 	distress atomic.Bool  // requests in flight are limited; only if there is hedging
@@ -49,6 +50,7 @@ type group struct {
 	closed    bool
 	endpoints map[string]*endpoint // the current list's, by ID
 	leaving   leaving
+	ages      ages
 	// generation is that of the pool's selection that is marked in endpoints.
 	generation uint64
 	updates    uint64
@@ -56,8 +58,8 @@ type group struct {
 	lastErr    error // nil after a good list
 }
 
-// counts are what Snapshot shows of retries and hedges.
-type counts struct{ retries, hedges, hedgesWon atomic.Uint64 }
+// counts are what Snapshot shows of retries and hedges, and of bodies that were dropped.
+type counts struct{ retries, hedges, hedgesWon, healed atomic.Uint64 }
 
 // Update makes list the group's endpoints.
 func (g *group) Update(list []Address) error {
@@ -104,7 +106,12 @@ func (g *group) replace(list []Address) (unused []*endpoint, err error) {
 		endpoints[id] = e
 		members[i].ID, members[i].Weight, members[i].Handle = id, list[i].Weight, e
 	}
+	back := g.restore(members) // before a request can choose them
 	if err := g.pool.Update(members); err != nil {
+		for _, e := range back {
+			e.cut.Store(true)
+			e.cutAll() // nothing is open: nobody was sent there
+		}
 		return nil, err
 	}
 	for id, e := range g.endpoints {
@@ -153,16 +160,21 @@ func (g *group) sweep(now time.Time) (next time.Time) {
 	g.mu.Lock()
 	g.sweepPace(now)
 	var p parting
+	var old []late
 	if !g.closed {
 		var left []*endpoint
 		if g.pool.Generation() != g.generation {
 			left = g.reselect()
 		}
 		p = g.depart(left, now)
-		next = g.nextCut(next)
+		next = g.tidy(now, &p, g.nextCut(next))
+		old = g.due(now)
 	}
 	g.mu.Unlock()
 	p.close()
+	for _, l := range old {
+		go g.renew(l.e, l.conns)
+	}
 	return next
 }
 

@@ -13,7 +13,7 @@ import (
 // try is cancelled, which is no fault of its endpoint's. The zero HedgeConfig is the documented
 // default.
 //
-// Only idempotent requests (see [RetryConfig]) whose body can be had anew are hedged, only while there
+// Only idempotent requests (see [RetryConfig]) without trailers whose body can be had anew are hedged, only while there
 // is budget (RetryConfig.Budget), and only to an endpoint that has no try of the request yet. Requests are not
 // hedged while hedging would make things worse: while the target's requests in flight are limited
 // (evenkeel.LimitConfig), or while a quarter or more of its answers have bodies above MaxBody or of unknown length.
@@ -102,11 +102,11 @@ func (g *group) hedgeDelay(c *call) time.Duration {
 	if h == nil || !c.idempotent || c.upgrade || isEventStream(c.req.Header["Accept"]) || !isReplayable(c.req) || c.chained() {
 		return 0
 	}
-	if c.control != nil && (c.control.once || c.control.endpoint != "") {
+	if c.control != nil && (c.control.once || c.control.pinned()) {
 		return 0
 	}
-	if hasBody(c.req) && (c.req.ContentLength < 0 || c.req.ContentLength > h.maxBody) {
-		return 0
+	if hasBody(c.req) && (c.req.ContentLength < 0 || c.req.ContentLength > h.maxBody) || len(c.req.Trailer) > 0 {
+		return 0 // who reads the body sets the trailers, which two tries would have to share
 	}
 	if g.distress.Load() || g.pace.onHeavy.Load() {
 		return 0

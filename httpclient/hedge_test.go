@@ -235,6 +235,15 @@ func TestOnlyLightIdempotentRequestsAreHedged(t *testing.T) {
 			r.Header.Set("Upgrade", "x")
 			return r
 		}, 1},
+		{"trailers", func(t *testing.T) *http.Request {
+			r := request(t, "PUT", svc, strings.NewReader("x"))
+			r.Trailer = http.Header{"X-Sum": nil}
+			return r
+		}, 1},
+		{"CONNECT", func(t *testing.T) *http.Request {
+			r := request(t, "CONNECT", svc, nil)
+			return r.WithContext(WithIdempotent(r.Context(), true))
+		}, 1},
 		{"pinned", func(t *testing.T) *http.Request {
 			r := request(t, "GET", svc, nil)
 			return r.WithContext(WithEndpoint(r.Context(), "10.0.0.1"))

@@ -34,7 +34,7 @@ func (g *group) pick(now time.Time, c *call, tried []*evenkeel.Record) (p evenke
 		r.Key, r.HasKey = g.keys.hash(req)
 	}
 	if c.steered() {
-		p, err = g.steer(now, r, c)
+		p, err = g.steer(now, r, c.control)
 	} else {
 		p, err = g.pool.PickAt(now, r)
 	}
@@ -114,10 +114,15 @@ func (g *group) await(req *http.Request) error {
 // describe says what a policy may know of a request.
 func describe(req *http.Request) evenkeel.Request {
 	r := evenkeel.Request{Idempotent: isIdempotent(req.Method)}
-	if len(req.Header["Upgrade"]) > 0 || isEventStream(req.Header["Accept"]) {
+	if becomesConn(req) || isEventStream(req.Header["Accept"]) {
 		r.Kind = picker.Stream
 	}
 	return r
+}
+
+// becomesConn reports whether req asks for a connection of its own, which may last for ever.
+func becomesConn(req *http.Request) bool {
+	return len(req.Header["Upgrade"]) > 0 || req.Method == http.MethodConnect
 }
 
 // isIdempotent follows RFC 9110, 9.2.2.

@@ -15,6 +15,7 @@ type race struct {
 	results chan result // holds one for each try that may be
 	cancels []context.CancelCauseFunc
 	running int
+	ended   []Event // tries, and nobody waits for them any more
 }
 
 // race sends the request, and again beside that when delay is over and there is no answer yet.
@@ -35,8 +36,11 @@ func (c call) race(delay time.Duration) (*http.Response, error) {
 	first := r.call // what the try's goroutine reads stays as it is
 	r.start(func(t try, number int) result { return first.run(now, pick, t, number) }, false, limit.Grant{})
 	best := r.run(delay)
+	earlier := slices.DeleteFunc(r.ended, func(ev Event) bool { return ev.Attempt == best.number })
 	if best.verdict != final && r.running == 0 && r.call.mayRepeat(&best) {
-		best = r.call.again(best)
+		best = r.call.again(best, earlier)
+	} else {
+		best.err = withEarlier(best.err, earlier)
 	}
 	if best.resp != nil {
 		best.resp.Request = req
@@ -55,7 +59,6 @@ func (r *race) start(run func(t try, number int) result, hedge bool, grant limit
 	go func() {
 		res := run(try{ctx: ctx, cancel: cancel, hedge: hedge}, number)
 		grant.End()
-		res.hedge = hedge
 		r.results <- res
 	}()
 }
@@ -70,6 +73,7 @@ func (r *race) run(delay time.Duration) (best result) {
 		select {
 		case res := <-r.results:
 			r.running--
+			r.ended = append(r.ended, res.event(r.call.group.target))
 			if res.good() || res.over {
 				discardInstead(best, res)
 				r.finish(res)
@@ -123,7 +127,7 @@ func (r *race) launch(failed *result, hedge bool) bool {
 		return false
 	}
 	if slices.Contains(c.tried, pick.Record()) {
-		c.put(pick)
+		c.group.put(pick)
 		grant.Return()
 		return false
 	}

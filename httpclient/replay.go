@@ -48,5 +48,8 @@ func isUnprocessed(err error) bool {
 	}
 	text := err.Error() // the types of these are net/http's own
 	return strings.Contains(text, "http2: Transport received Server's graceful shutdown GOAWAY") ||
-		strings.Contains(text, "http2: client conn not usable")
+		strings.Contains(text, "http2: client conn not usable") ||
+		strings.Contains(text, "http2: client conn could not be established") || // it ended before it carried anything
+		// It would have been sent again, but for its body.
+		strings.HasPrefix(text, "http2: Transport: cannot retry err [stream error: ") && strings.Contains(text, "; REFUSED_STREAM; ")
 }

@@ -21,7 +21,7 @@ import (
 // (RFC 9110, 9.2.2), any with a header Idempotency-Key or X-Idempotency-Key, and what
 // [WithIdempotent] says; that is after a connection that broke before the answer, a time limit of the
 // Transport's own, or one of Statuses. Never sent again is a request that ended because its caller left, one with an
-// Upgrade header once it was sent, and one whose body cannot be had anew: it needs a GetBody, which http.NewRequest makes for
+// Upgrade header, or of the method CONNECT, once it was sent, and one whose body cannot be had anew: it needs a GetBody, which http.NewRequest makes for
 // bytes and strings. What the caller has seen the headers of is an answer, whatever becomes of its body.
 //
 // Statuses are not retried unless named, as in Envoy, gRPC, NGINX and HAProxy: an answer, even a bad
@@ -66,7 +66,7 @@ type RetryBudget struct {
 	// negative number none; at most 10^6.
 	PerSecond float64
 	// AtOnce may be in flight at a time in any case: an endpoint that dies takes all its connections'
-	// requests with it. 0 means 10, a negative number none; at most 2^20.
+	// requests with it. 0 means 20, a negative number none; at most 2^20.
 	AtOnce int
 	// Window is how long a request or a try counts. 0 means 10 s; otherwise 1 s to 10 minutes.
 	Window time.Duration
@@ -80,7 +80,7 @@ const (
 	backoffSpan     = 10 // how often the first back-off the longest is
 	defaultMaxAfter = 5 * time.Second
 	minTryTimeout   = time.Millisecond
-	defaultAtOnce   = 10
+	defaultAtOnce   = 20
 )
 
 // Validate reports every problem of the configuration, joined; nil if there is none.

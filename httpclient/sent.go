@@ -21,10 +21,10 @@ type sent struct {
 	failed atomic.Bool // the body's own Read returned an error
 
 	cancel  context.CancelCauseFunc // of a try's own context; nil: it has none
-	over    atomic.Bool             // the answer is, and cancel waits for the request's body
-	tracked bool                    // got counts
-	got     atomic.Bool             // there was a connection
-	tracker *sent                   // has tracked and got instead; nil: none
+	upload  upload
+	tracked bool        // got counts
+	got     atomic.Bool // there was a connection
+	tracker *sent       // has tracked and got instead; nil: none
 }
 
 // gotConn is httptrace's.
@@ -38,18 +38,6 @@ func (s *sent) connected() bool {
 	return s == nil || !s.tracked || s.got.Load()
 }
 
-// finish ends the try's own context, when its answer has ended. A request's body that is still on its way,
-// as it may be when the answer came early, goes on.
-func (s *sent) finish() {
-	if s == nil || s.cancel == nil {
-		return
-	}
-	s.over.Store(true)
-	if s.body.ReadCloser == nil || s.body.closed.Load() {
-		s.cancel(nil)
-	}
-}
-
 // watched returns req as it is to be sent, and what watches its body: nil where there
 // is no body that could fail.
 func watched(req *http.Request) (*http.Request, *sent) {
@@ -58,6 +46,7 @@ func watched(req *http.Request) (*http.Request, *sent) {
 	}
 	s := &sent{req: *req}
 	s.body.ReadCloser, s.body.sent = req.Body, s
+	s.upload.open = 1
 	s.req.Body = &s.body
 	if req.GetBody != nil { // net/http sends once more what came to a closed connection
 		s.req.GetBody = func() (io.ReadCloser, error) {
@@ -66,6 +55,7 @@ func watched(req *http.Request) (*http.Request, *sent) {
 				s.failed.Store(true)
 				return nil, err
 			}
+			s.upload.begin()
 			return &sentBody{ReadCloser: b, sent: s}, nil
 		}
 	}
@@ -81,13 +71,22 @@ type sentBody struct {
 	io.ReadCloser
 	sent   *sent
 	closed atomic.Bool
+
+	// Guarded by the upload's mu.
+	read  bool // to its end
+	ended bool // closed, or failed
 }
 
 // Read reads the body.
 func (b *sentBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF && !b.closed.Load() {
+	switch {
+	case err == nil || b.closed.Load():
+	case err != io.EOF:
 		b.sent.failed.Store(true)
+		b.sent.uploaded(b)
+	default:
+		b.sent.exhausted(b)
 	}
 	return n, err
 }
@@ -96,9 +95,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 func (b *sentBody) Close() error {
 	b.closed.Store(true)
 	err := b.ReadCloser.Close()
-	if s := b.sent; b == &s.body && s.cancel != nil && s.over.Load() {
-		s.cancel(nil)
-	}
+	b.sent.uploaded(b)
 	return err
 }
 

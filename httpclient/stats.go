@@ -21,6 +21,14 @@ type TargetStats struct {
 	// Checks is, by endpoint, what its last health check came to, such as "HTTP 503", or that none has
 	// ended; nil without checks. Whether the endpoint is in or out for it, its State says.
 	Checks map[string]string
+	// Replaced is how often the connections of an endpoint were replaced for their age; see Transport.MaxConnAge.
+	Replaced uint64
+	// ReplaceErrors is how often that failed, so that the old ones stayed.
+	ReplaceErrors uint64
+	// ReplaceError is the last such error, nil once connections were replaced after it.
+	ReplaceError error
+	// Healed is how many bodies their callers have dropped; see Transport.HealLeaks.
+	Healed uint64
 	// Retries is how many tries followed a failed one.
 	Retries uint64
 	// Hedges is how many tries were made beside another, and HedgesWon how many of them were the answer.
@@ -57,6 +65,12 @@ func (g *group) stats() TargetStats {
 		ResolveErrors: g.failures,
 		ResolveError:  g.lastErr,
 		Stats:         g.pool.Stats(),
+
+		Replaced:      g.ages.replaced,
+		ReplaceErrors: g.ages.failures,
+		ReplaceError:  g.ages.lastErr,
+
+		Healed: g.counts.healed.Load(),
 
 		Retries:         g.counts.retries.Load(),
 		Hedges:          g.counts.hedges.Load(),

@@ -7,73 +7,57 @@ import (
 	"github.com/evenkeel/evenkeel"
 )
 
+// pinned reports whether the caller wants one endpoint and no other.
+func (c *control) pinned() bool { return c.pin.text != "" }
+
 // steered reports whether the caller has a say in which endpoint is chosen.
 func (c *call) steered() bool {
-	return c.control != nil && (c.control.endpoint != "" || len(c.control.avoid) > 0)
+	return c.control != nil && (c.control.pinned() || len(c.control.avoid) > 0)
 }
 
-// steer picks the endpoint that the caller wants, or one of those that it does not want to avoid. A pool
-// knows endpoints by their records, and those of endpoints that never had a request are
-// found out by picking them.
-func (g *group) steer(now time.Time, r evenkeel.Request, c *call) (evenkeel.Pick[*endpoint], error) {
-	const spare = 3 // a probe of an ejected endpoint goes before what a request avoids
-	pin, wanted, err := g.wishes(c.control)
-	if err != nil {
-		return evenkeel.Pick[*endpoint]{}, err
+// steer picks the endpoint that the caller wants, or none of those that it does not want if there is another.
+func (g *group) steer(now time.Time, r evenkeel.Request, ctl *control) (p evenkeel.Pick[*endpoint], err error) {
+	if !ctl.pinned() {
+		return g.avoid(now, r, ctl)
 	}
-	avoid := g.recordsWithout(wanted)
-	if pin == "" {
-		avoid = append(avoid, r.Avoid...)
+	if err = ctl.pin.err; err == nil {
+		p, err = g.pool.PickIDAt(now, ctl.pin.of(g.target), r)
 	}
-	again := 0
+	if err != nil && err != evenkeel.ErrClosed {
+		err = &TargetError{Target: g.target, Op: "pick endpoint " + clip(ctl.pin.text), Err: err}
+	}
+	return p, err
+}
+
+// avoid picks none of the endpoints that the caller does not want, if there is another. A pool knows
+// endpoints by their records, and those of endpoints that never had a request are found out
+// by picking them.
+func (g *group) avoid(now time.Time, r evenkeel.Request, ctl *control) (evenkeel.Pick[*endpoint], error) {
+	unwanted := make([]string, len(ctl.avoid))
+	for i := range ctl.avoid {
+		unwanted[i] = ctl.avoid[i].of(g.target)
+	}
+	r.Avoid = append(g.records(unwanted), r.Avoid...)
 	for {
-		r.Avoid = avoid
 		p, err := g.pool.PickAt(now, r)
-		if err != nil {
+		if err != nil || slices.Contains(r.Avoid, p.Record()) || !slices.Contains(unwanted, p.Handle().addr) {
 			return p, err
 		}
-		rec := p.Record()
-		known := slices.Contains(avoid, rec)
-		if wanted(p.Handle().addr) || known && pin == "" { // or there is no other
-			return p, nil
-		}
-		c.put(p)
-		if known {
-			if again++; again > spare {
-				return evenkeel.Pick[*endpoint]{}, &TargetError{Target: g.target, Op: "pick endpoint " + clip(pin), Err: evenkeel.ErrNoneReady}
-			}
-			continue
-		}
-		avoid = append(avoid, rec)
+		p.Handle().record.Store(p.Record()) // next time it is known
+		r.Avoid = append(r.Avoid, p.Record())
+		g.put(p)
 	}
 }
 
-// wishes returns the endpoint that is wanted alone, "" if there is none such, and what tells who is wanted.
-func (g *group) wishes(ctl *control) (pin string, wanted func(id string) bool, err error) {
-	if ctl.endpoint != "" {
-		at, err := locate([]Address{{Addr: ctl.endpoint}}, g.target.port())
-		if err != nil {
-			return "", nil, &TargetError{Target: g.target, Op: "pick endpoint " + clip(ctl.endpoint), Err: err}
-		}
-		pin = at[0].String()
-		return pin, func(id string) bool { return id == pin }, nil
-	}
-	shunned := make(map[string]bool, len(ctl.avoid))
-	for _, a := range ctl.avoid {
-		if at, err := locate([]Address{{Addr: a}}, g.target.port()); err == nil {
-			shunned[at[0].String()] = true
-		}
-	}
-	return "", func(id string) bool { return !shunned[id] }, nil
-}
-
-// recordsWithout returns the records, as far as they are known, of the endpoints that are not wanted.
-func (g *group) recordsWithout(wanted func(id string) bool) (list []*evenkeel.Record) {
+// records returns the records, as far as they are known, of the endpoints with those IDs.
+func (g *group) records(ids []string) (list []*evenkeel.Record) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for id, e := range g.endpoints {
-		if rec := e.record.Load(); rec != nil && !wanted(id) {
-			list = append(list, rec)
+	for _, id := range ids {
+		if e := g.endpoints[id]; e != nil {
+			if rec := e.record.Load(); rec != nil {
+				list = append(list, rec)
+			}
 		}
 	}
 	return list

@@ -86,6 +86,23 @@ type Transport struct {
 	// least 1 s.
 	TargetIdleTimeout time.Duration
 
+	// MaxConnAge is how old the connections of an endpoint become: then new ones are made, new requests use those, and the
+	// old ones end when their requests have, however long that takes, or Config.DrainTimeout if it is set. What is behind
+	// a virtual IP is found anew in this way, after a scale-out for example. 0 means any age; otherwise 1 s to 30 days.
+	//
+	// The oldest connection of an endpoint decides for all of them. Its age is a random part from 80 to
+	// 100 % of MaxConnAge, so that connections made together do not end together. New ones are made one after the other, as many
+	// as were in use lately and may be idle, and at one in 20 of a target's endpoints at a time, or one, once a second:
+	// where more are due, the others become older. If none can be made the old ones stay, and
+	// Snapshot says why.
+	MaxConnAge time.Duration
+
+	// HealLeaks has the garbage collector close the bodies of answers that callers drop without reading them to their end
+	// or closing them: the connection is free again, and the request ends as if its body had been closed, at the
+	// next collection and not before. Snapshot counts them. It is for programs that leak and cannot be mended today: it costs
+	// five allocations for each answer with a body, where not having it costs nothing.
+	HealLeaks bool
+
 	// The tests' own: nil means clones of Base, and the runtime's randomness.
 	newLeaf func(target Target, addr string) leaf
 	rand    func() uint64
@@ -131,7 +148,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		// The target may have been evicted between the two; or the Transport was closed, which
 		// the next round finds. It finds too whether the request's context is done.
 		if resp, err := g.send(req); err != errEvicted {
-			return resp, err
+			return g.healed(resp), err
 		}
 	}
 }

@@ -227,7 +227,8 @@ type Panic struct {
 	// means 50, and never in the mode A50, which has no panic. 0 is never.
 	Threshold Percent
 	// Leave is the share at which it ends. Absent means ten points above Threshold, 100
-	// at most. Envoy leaves where it enters, whatever this says.
+	// at most; but where all except one are available, as one of two, where it begins. Envoy leaves
+	// where it enters, whatever this says.
 	Leave Percent
 	// FailFast leaves nobody to pick in a panic, so that a service that is down is not
 	// also hammered.

@@ -261,7 +261,7 @@ func (m *model) decide() {
 		m.panics = false
 	case m.mode == outlier.Envoy:
 		m.panics = share < 0.5
-	case m.panics && m.begun:
+	case m.panics && m.begun && up < all-1:
 		m.panics = share < 0.6
 	default:
 		m.panics = share < 0.5

@@ -18,9 +18,15 @@ func (c Counts) below(percent float64) bool {
 // was not before: it begins below Threshold, and ends at Leave. A pool without members
 // is not in a panic, it is empty.
 func (p Panic) Next(panicking bool, c Counts) bool {
-	threshold := p.Threshold.or(defaultPanic)
-	r := panicRules{threshold: threshold, leave: p.Leave.or(min(threshold+defaultLeave, 100))}
+	r := panicRules{threshold: p.Threshold.or(defaultPanic)}
+	r.leaveAt(p.Leave)
 	return r.next(panicking, c)
+}
+
+// leaveAt sets where panic ends, once the threshold is set.
+func (r *panicRules) leaveAt(p Percent) {
+	_, told := p.Value()
+	r.leave, r.usual = p.or(min(r.threshold+defaultLeave, 100)), !told
 }
 
 func (r panicRules) next(panicking bool, c Counts) bool {
@@ -29,6 +35,10 @@ func (r panicRules) next(panicking bool, c Counts) bool {
 		return false
 	case r.normalized:
 		return EnvoyPanic([]Counts{c}, r.threshold)[0]
+	case panicking && r.usual && c.Available == c.Total-1:
+		// One that stays away does not keep up a panic that it would not begin. Of two it would for good, as ten points
+		// are less than one of them, and get half of all requests.
+		return c.below(r.threshold)
 	case panicking:
 		return c.below(r.leave)
 	}

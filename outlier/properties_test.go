@@ -298,7 +298,8 @@ func TestMoreSuccessesNeverEject(t *testing.T) {
 	}
 }
 
-// Panic is exactly when the share is below the threshold, and with hysteresis below the other.
+// Panic is exactly when the share is below the threshold, and with hysteresis below the other. By default one endpoint
+// that is out keeps no panic up that it would not begin: of two it would for good.
 func TestPanicFollowsTheShare(t *testing.T) {
 	for _, p := range []outlier.Panic{{}, {Threshold: outlier.PercentOf(0)}, {Threshold: outlier.PercentOf(30), Leave: outlier.PercentOf(30)},
 		{Threshold: outlier.PercentOf(100)}, {Threshold: outlier.PercentOf(50), Leave: outlier.PercentOf(90)}} {
@@ -306,8 +307,8 @@ func TestPanicFollowsTheShare(t *testing.T) {
 		if !ok {
 			enter = 50
 		}
-		leave, ok := p.Leave.Value()
-		if !ok {
+		leave, told := p.Leave.Value()
+		if !told {
 			leave = math.Min(enter+10, 100)
 		}
 		for total := range 30 {
@@ -315,6 +316,9 @@ func TestPanicFollowsTheShare(t *testing.T) {
 				share := 100 * float64(up) / float64(total)
 				c := outlier.Counts{Available: up, Total: total}
 				in, stay := share < enter, share < leave && enter > 0
+				if !told && up == total-1 {
+					stay = in
+				}
 				if total == 0 {
 					in, stay = false, false
 				}

@@ -79,6 +79,7 @@ type percentageRules struct {
 
 type panicRules struct {
 	threshold, leave float64
+	usual            bool // leave is the default
 	normalized       bool // Envoy's
 	failFast         bool
 }
@@ -104,7 +105,7 @@ func rulesOf(c Config) *rules {
 	case A50:
 		r.a50(c)
 	case NoEjection:
-		r.panic.leave = c.Panic.Leave.or(min(r.panic.threshold+defaultLeave, 100))
+		r.panic.leaveAt(c.Panic.Leave)
 	default:
 		r.soft(c)
 	}
@@ -136,7 +137,7 @@ func (r *rules) soft(c Config) {
 	}
 	r.rampAggression = c.Ramp.Aggression
 	r.rampFloor = c.Ramp.Floor.or(defaultFloor) / 100
-	r.panic.leave = c.Panic.Leave.or(min(r.panic.threshold+defaultLeave, 100))
+	r.panic.leaveAt(c.Panic.Leave)
 }
 
 func (r *rules) envoy(c Config) {
@@ -161,7 +162,7 @@ func (r *rules) a50(c Config) {
 		r.percentage = c.A50.FailurePercentage.rules(100, 0)
 	}
 	r.panic.threshold = c.Panic.Threshold.or(0)
-	r.panic.leave = c.Panic.Leave.or(min(r.panic.threshold+defaultLeave, 100))
+	r.panic.leaveAt(c.Panic.Leave)
 }
 
 func (c SuccessRate) rules(enforceLocal float64) *rateRules {

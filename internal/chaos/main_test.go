@@ -85,6 +85,9 @@ func init() {
 // when a test has failed, there is nothing left of them.
 func TestMain(m *testing.M) {
 	if ports := os.Getenv(serverEnv); ports != "" {
+		if settings := os.Getenv(restartedEnv); settings != "" {
+			os.Exit(beRestarted(ports, settings))
+		}
 		os.Exit(beServer(ports))
 	}
 	if os.Getenv(parentEnv) != "" {

@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// parentEnv makes a process of the test binary start two servers, stop one, and wait for its end.
+// parentEnv makes a process of the test binary start three servers, stop one, and wait for its end.
 const parentEnv = "EVENKEEL_CHAOS_PARENT"
 
 // beParent says the servers' addresses.
 func beParent() int {
-	for _, stopped := range []bool{false, true} {
-		s := &server{}
+	for i, s := range []*server{{}, {}, {env: restartedEnv + `={"Ledger": "` + os.DevNull + `"}`}} {
 		err := s.startAnywhere()
-		if err == nil && stopped {
+		if stopped := i == 1; err == nil && stopped {
 			err = stop(s.cmd.Process.Pid)
 		}
 		if err != nil {
@@ -72,7 +71,7 @@ func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var addrs []string
-	for lines := bufio.NewScanner(out); len(addrs) < 2 && lines.Scan(); {
+	for lines := bufio.NewScanner(out); len(addrs) < 3 && lines.Scan(); {
 		addrs = append(addrs, strings.TrimSpace(lines.Text()))
 	}
 	accepts := func(addr string) bool {
@@ -83,8 +82,8 @@ func TestServersEndWithAProcessThatIsKilled(t *testing.T) {
 		_ = c.Close()
 		return true
 	}
-	if len(addrs) < 2 || !accepts(addrs[0]) || !accepts(addrs[1]) {
-		t.Errorf("servers are %q, want two that accept connections", addrs)
+	if len(addrs) < 3 || !accepts(addrs[0]) || !accepts(addrs[1]) || !accepts(addrs[2]) {
+		t.Errorf("servers are %q, want three that accept connections", addrs)
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

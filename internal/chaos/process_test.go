@@ -25,6 +25,7 @@ const patience = 20 * time.Second
 // server is a process that serves.
 type server struct {
 	http, grpc string // its addresses, which outlast the process
+	env        string // "" or a variable that makes it another kind of server
 	cmd        *exec.Cmd
 	orders     io.WriteCloser
 	output     *os.File
@@ -79,6 +80,9 @@ func (s *server) start() error {
 	s.complaints.Reset()
 	s.cmd = exec.Command(self)
 	s.cmd.Env = append(os.Environ(), serverEnv+"="+s.http+" "+s.grpc, "GOMAXPROCS=1")
+	if s.env != "" {
+		s.cmd.Env = append(s.cmd.Env, s.env)
+	}
 	s.cmd.Stdout, s.cmd.Stderr = write, &s.complaints
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if s.orders, err = s.cmd.StdinPipe(); err == nil {
@@ -145,6 +149,12 @@ func (s *server) leave(t *testing.T) {
 	t.Helper()
 	s.tell(t, "leave")
 	_ = s.orders.Close()
+	s.ended(t)
+}
+
+// ended waits for a process that is about to end by itself.
+func (s *server) ended(t *testing.T) {
+	t.Helper()
 	late := time.AfterFunc(patience, func() { _ = s.cmd.Process.Kill() })
 	defer late.Stop()
 	if err := s.cmd.Wait(); err != nil {
