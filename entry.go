@@ -1,6 +1,9 @@
 package evenkeel
 
-import "github.com/evenkeel/evenkeel/outlier"
+import (
+	"github.com/evenkeel/evenkeel/orca"
+	"github.com/evenkeel/evenkeel/outlier"
+)
 
 // entry is one endpoint of a pool's list, whether it is a member or not. It is guarded by
 // the pool's mu.
@@ -45,7 +48,9 @@ func (e *entry[T]) worst() (s State, from Source) {
 // becomes takes a new state.
 func (e *entry[T]) becomes(from Source, s State) {
 	if from == Connection && s != Ready && e.states[from] == Ready && e.reported.estimate != nil {
-		e.reported.estimate.Reset() // what answers next may be another process
+		// What answers next may be another process, of which nothing is known. Picks may hold the estimate.
+		e.reported.estimate.Reset()
+		e.reported.node, e.reported.weight = new(orca.FeedbackNode), 0
 	}
 	e.states[from] = s
 	if e.available() {

@@ -13,12 +13,14 @@ import (
 // guarded by the pool's mu.
 type reports struct {
 	rules    *ReportsConfig
+	learnt   *ReportsConfig // the last that took weights from reports: in its unit are the estimates
 	feedback *orca.Feedback // nil: weights are not moved
 	due      int64          // instant of the next look at weights
 
 	// What a report finds without the lock; nil where weights do not come from reports.
 	taking atomic.Pointer[taking]
 	failed atomic.Pointer[badReport]
+	counts reportCounts
 
 	weighed  []*reported
 	scratch  []float64
@@ -52,14 +54,17 @@ type reported struct {
 //	pick.Done(evenkeel.Result{Outcome: evenkeel.Success, Load: pick.Report(&report)})
 //
 // Call it before Done, with a report that was read by package orcahttp or orcagrpc, or made by hand: numbers
-// that cannot be are not believed. The report is not kept. It allocates nothing and takes no lock.
+// that cannot be are not believed. The report is not kept; nil is none. It allocates nothing and takes no lock.
+// [Stats] counts reports, and what became of them.
 func (k *Pick[T]) Report(r *orca.Report) Load {
 	rec := k.pick.Record()
-	if rec == nil {
+	if rec == nil || r == nil {
 		return Load{}
 	}
 	if k.pool.reports.taking.Load() != nil {
 		k.pool.take(rec, r, k.pool.now())
+	} else {
+		k.pool.reports.counts.add(reportRead)
 	}
 	return LoadOf(r)
 }
@@ -67,7 +72,7 @@ func (k *Pick[T]) Report(r *orca.Report) Load {
 // ReportAt is Report at instant t.
 func (k *Pick[T]) ReportAt(t time.Time, r *orca.Report) Load {
 	rec := k.pick.Record()
-	if rec == nil {
+	if rec == nil || r == nil {
 		return Load{}
 	}
 	k.pool.take(rec, r, k.pool.instant(t))
@@ -76,8 +81,11 @@ func (k *Pick[T]) ReportAt(t time.Time, r *orca.Report) Load {
 
 // LoadOf returns what a report says of the requests at hand: those in flight and their latency by the named
 // metrics [orca.InFlightMetric] and [orca.LatencyMetric], and the part that fails by EPS and QPS. What it does
-// not say is left out, and so are numbers that cannot be.
+// not say is left out, and so are numbers that cannot be; nil says nothing.
 func LoadOf(r *orca.Report) (l Load) {
+	if r == nil {
+		return l
+	}
 	if n, ok := r.Named.Get(orca.InFlightMetric); ok {
 		l = l.WithInFlight(n)
 	}
@@ -91,7 +99,8 @@ func LoadOf(r *orca.Report) (l Load) {
 }
 
 // Report takes a load report of the endpoint with that ID which did not come with an answer: from a stream
-// of its own, or from elsewhere, for [ReportsConfig].Weights, which move at [Pool.Sweep] alone. It returns whether the pool has such a member and made anything of it.
+// of its own, or from elsewhere, for [ReportsConfig].Weights, which move at [Pool.Sweep] alone. It returns whether the
+// pool has such a member and made anything of it; nil is no report.
 func (p *Pool[T]) Report(id string, r *orca.Report) bool { return p.ReportAt(time.Now(), id, r) }
 
 // ReportAt is Report at instant t.
@@ -99,7 +108,7 @@ func (p *Pool[T]) ReportAt(t time.Time, id string, r *orca.Report) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, ok := p.index[id]
-	if !ok || !p.listed[i].member || p.closed {
+	if !ok || !p.listed[i].member || p.closed || r == nil {
 		return false
 	}
 	return p.take(p.members.Record(p.listed[i].at), r, p.instant(t))
@@ -128,12 +137,16 @@ func (p *Pool[T]) BadReport(err error) {
 
 // take gives a report to whoever goes by it. No lock is needed.
 func (p *Pool[T]) take(rec *picker.Record, r *orca.Report, now int64) (used bool) {
+	kind := reportRead
 	if t := p.reports.taking.Load(); t != nil {
 		if e := t.estimates[rec]; e != nil {
-			used = t.weights.Take(e, r, now)
+			if kind = reportUnusable; t.weights.Take(e, r, now) {
+				kind = reportUsed
+			}
 		}
 	}
-	return used
+	p.reports.counts.add(kind)
+	return kind == reportUsed
 }
 
 // setReports puts the configuration's rules about reports in force. What was reported stays. It was
@@ -148,12 +161,13 @@ func (p *Pool[T]) setReports(c *ReportsConfig) {
 		p.reports.taking.Store(nil)
 		return
 	}
-	if was != nil && !c.sameUnit(was) {
+	if learnt := p.reports.learnt; learnt != nil && !c.sameUnit(learnt) {
 		for i := range p.listed {
 			p.listed[i].reported = reported{}
 		}
 	}
-	weights, _ := orca.NewWeights(c.Weight)
+	p.reports.learnt = c
+	weights, _ := orca.NewWeights(c.weight())
 	if c.Weights == FeedbackWeights {
 		p.reports.feedback, _ = orca.NewFeedback(c.Feedback)
 	}

@@ -64,6 +64,8 @@ func (f ReportFormat) String() string {
 const (
 	minOutOfBand = 100 * time.Millisecond
 	maxOutOfBand = time.Hour
+
+	defaultExpiry = 3 * time.Minute // orca.WeightConfig's
 )
 
 // ReportsConfig says what is made of the load reports (ORCA) of endpoints: see package orca. The
@@ -83,7 +85,14 @@ type ReportsConfig struct {
 	// about which nothing is known have the median weight, and with ReportedWeights, while nothing is known of two,
 	// all are equal (gRFC A58). Whoever is connected to anew begins anew; over HTTP nothing tells a server that was
 	// restarted from the one before. Weights move at [Pool.Sweep]. RoundRobin and Random do not look
-	// at weights; policies that hash would move keys with each report, and refuse it.
+	// at weights, which is one of [Stats].Warnings; policies that hash would move keys with each report, and refuse it.
+	//
+	// A weight needs a rate and a utilization: servers have to report QPS and one of those in Weight.Utilization.
+	// [Stats] tells whether they do, by UsedReports and UnusableReports, and for each endpoint by Reporting.
+	//
+	// FeedbackWeights are for policies that deal out shares, as [picker.WeightedRoundRobin] does and the default more or
+	// less. With [picker.Least] and hardly more than one request at a time, the endpoint with the greatest weight gets
+	// all of them until feedback has lowered that: endpoints take turns, of seconds or minutes.
 	Weights WeightSource
 	// Weight says how reports become ReportedWeights, and which of their numbers is the utilization
 	// that FeedbackWeights go by.
@@ -92,7 +101,8 @@ type ReportsConfig struct {
 	Feedback orca.FeedbackConfig
 	// OutOfBand makes the gRPC policy ask each endpoint for a stream of reports at this interval,
 	// beside those on responses, for weights: with ListedWeights none is asked for. 0 means none; otherwise 100 ms
-	// to 1 h. gRPC only: HTTP has no such
+	// to 1 h. Weight.Expiry is three of it unless it says otherwise, or 3 min if that is more; servers that report less
+	// often than they are asked to need one that fits them. gRPC only: HTTP has no such
 	// stream; a Pool takes what its owner gets in any way ([Pool.Report]).
 	OutOfBand time.Duration
 	// Ask makes HTTP requests ask for reports, which some servers send only then, by the header
@@ -126,9 +136,23 @@ func (c *ReportsConfig) owned() *ReportsConfig {
 	return &own
 }
 
+// outOfBandExpiry is for how many intervals a report counts at least, unless Weight.Expiry says otherwise: one may be
+// lost or late.
+const outOfBandExpiry = 3
+
+// weight returns Weight with the Expiry that goes with OutOfBand. With less than the interval every endpoint would be
+// unknown between two reports, and in its blackout after each.
+func (c *ReportsConfig) weight() orca.WeightConfig {
+	w := c.Weight
+	if least := outOfBandExpiry * c.OutOfBand; w.Expiry == 0 && least > defaultExpiry {
+		w.Expiry = least
+	}
+	return w
+}
+
 // sameWeights reports whether both make the same weights of the same reports.
 func (c *ReportsConfig) sameWeights(o *ReportsConfig) bool {
-	return c.Weights == o.Weights && reflect.DeepEqual(c.Weight, o.Weight) && c.Feedback == o.Feedback
+	return c.Weights == o.Weights && reflect.DeepEqual(c.weight(), o.weight()) && c.Feedback == o.Feedback
 }
 
 // sameUnit reports whether what was learnt by o means the same by c.
@@ -142,7 +166,25 @@ func sameReports(a, b *ReportsConfig) bool { return reflect.DeepEqual(a, b) }
 // UsesReports reports whether anything is made of load reports that come with answers, so that it is worth
 // looking for them: by weights, or by a policy that goes by the expected wait, as the default does.
 func (c Config) UsesReports() bool {
-	return c.weightSource() != ListedWeights || c.policy().Needs()&picker.NeedSuccess != 0
+	return c.weightSource() != ListedWeights && !c.ignoresWeights() || c.policy().Needs()&picker.NeedSuccess != 0
+}
+
+// ignoresWeights reports whether the policy is one that does not look at weights.
+func (c Config) ignoresWeights() bool {
+	switch c.policy().(type) {
+	case picker.RoundRobin, picker.Random:
+		return true
+	}
+	return false
+}
+
+// idleReports is the warning that weights from reports have no effect, "" if they have. It is no error: whoever
+// changes the policy for a while may leave the rest as it is.
+func (c Config) idleReports() string {
+	if c.weightSource() == ListedWeights || !c.ignoresWeights() {
+		return ""
+	}
+	return fmt.Sprintf("evenkeel: ReportsConfig.Weights is %v and has no effect: %T does not look at weights", c.Reports.Weights, c.policy())
 }
 
 // checkReports refuses weights that move under a policy which would move keys with them.

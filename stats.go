@@ -35,12 +35,20 @@ type Stats struct {
 	AllDrained bool
 	// LateSweeps counts sweeps that a pick had to do.
 	LateSweeps uint64
+	// Reports counts load reports that could be read, where anything is made of them: see [Config.UsesReports].
+	Reports uint64
+	// UsedReports counts those of them that are weights, by [ReportsConfig].Weights.
+	UsedReports uint64
+	// UnusableReports counts those of them that could not be weights: they have no rate (QPS), or none of the
+	// utilizations that [ReportsConfig].Weight goes by, or numbers that cannot be.
+	UnusableReports uint64
 	// BadReports counts load reports that could not be read.
 	BadReports uint64
 	// BadReport says what was wrong with the last of them; nil if there was none.
 	BadReport error
 	// Warnings are what is allowed and may not be what is meant, as of the last update, change
-	// of configuration or sweep: those of [subset.Selector.Warnings]. nil if there are none.
+	// of configuration or sweep: those of [subset.Selector.Warnings], and weights from reports that the policy does
+	// not look at. nil if there are none.
 	Warnings []string
 }
 
@@ -50,6 +58,9 @@ type EndpointStats struct {
 	ID string
 	// Weight is the weight in force.
 	Weight float64
+	// Reporting says that its own reports are what its weight goes by: they have come, could be used, and count by
+	// now (see [orca.WeightConfig].Blackout, Expiry). While weights are reported and they do not, it has the median.
+	Reporting bool
 	// State is the worst that anybody said; see [Source].
 	State State
 	// Source is who said so first among equals, Connection for Ready.
@@ -119,9 +130,7 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 		LateSweeps: p.lateSweeps.Load(),
 		Warnings:   slices.Clone(p.warnings),
 	}
-	if bad := p.reports.failed.Load(); bad != nil {
-		s.BadReports, s.BadReport = bad.count, bad.last
-	}
+	p.countReports(&s)
 	s.Panicking = p.detector.Panicking()
 	s.Limit, _ = p.limiter.Limit()
 	s.Refused, s.Overflowed = p.limiter.Refused(), p.limiter.Beyond()
@@ -137,6 +146,7 @@ func (p *Pool[T]) StatsAt(t time.Time) Stats {
 			Available: snapshot.Available(i), Ejection: p.detector.Stats(i, now),
 			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(), Full: p.caps.fullAt(r.ID()),
 			Latency: latency, Success: r.Success(now), Share: r.Share(), Avoided: r.AvoidFor(now),
+			Reporting: p.reporting(i, now),
 		}
 		if s.Endpoints[i].ejected() {
 			s.Ejected++

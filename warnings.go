@@ -9,6 +9,9 @@ func (p *Pool[T]) newWarnings() (news []string) {
 	if p.selector != nil {
 		p.warnings = p.selector.Warnings()
 	}
+	if w := p.config.idleReports(); w != "" {
+		p.warnings = append(slices.Clip(p.warnings), w)
+	}
 	if p.onWarning == nil {
 		return nil
 	}

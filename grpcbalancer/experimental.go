@@ -2,15 +2,13 @@ package grpcbalancer
 
 import (
 	"context"
-	"time"
 
-	v3orcapb "github.com/cncf/xds/go/xds/data/orca/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
 	"google.golang.org/grpc/experimental/balancer/weight"
 	"google.golang.org/grpc/experimental/stats"
-	"google.golang.org/grpc/orca"
+	_ "google.golang.org/grpc/orca" // reads the reports of calls
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
@@ -163,24 +161,4 @@ func offers(ask func()) (ok bool) {
 	}()
 	ask()
 	return true
-}
-
-// reportListener is told of the reports of one connection, one at a time. Its address tells it
-// apart from others.
-type reportListener struct {
-	take func(*v3orcapb.OrcaLoadReport)
-}
-
-// OnLoadReport implements orca.OOBListener.
-func (l *reportListener) OnLoadReport(m *v3orcapb.OrcaLoadReport) { l.take(m) }
-
-// reportsOf asks who is at the other end of a connection that is READY for load reports, every
-// interval or as often as it is willing to send them, and hands them to take until end is called, or the
-// connection is lost. take must not call end. A server without such a service is asked once. ok is as in
-// onConnection.
-func reportsOf(sc balancer.SubConn, every time.Duration, take func(*v3orcapb.OrcaLoadReport)) (end func(), ok bool) {
-	ok = offers(func() {
-		end = orca.RegisterOOBListener(sc, &reportListener{take}, orca.OOBListenerOptions{ReportInterval: every})
-	})
-	return end, ok
 }

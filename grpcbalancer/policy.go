@@ -128,6 +128,13 @@ func (p *policy) UpdateClientConnState(s balancer.ClientConnState) error {
 	return err
 }
 
+// takeWarnings takes over the warnings that a pool had before this policy was told of them.
+func (p *policy) takeWarnings(pool *evenkeel.Pool[*endpoint]) {
+	for _, text := range pool.Stats().Warnings {
+		p.warnings.addOnce(text)
+	}
+}
+
 // updatePool gives the pool the new config and members: the endpoints there are, and new
 // ones. On an error nothing changed.
 func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
@@ -135,7 +142,8 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	if err != nil {
 		return err
 	}
-	if p.keepsake == nil {
+	first := p.keepsake == nil
+	if first {
 		k, err := p.recall(config)
 		if err != nil {
 			return err
@@ -162,6 +170,9 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	if err := pool.Replace(config, members); err != nil {
 		p.keys.Store(keys)
 		return err
+	}
+	if first {
+		p.takeWarnings(pool)
 	}
 	for _, k := range next {
 		if e := listed[k.key]; !sameForChild(e.listed, k.endpoint) {

@@ -45,7 +45,7 @@ func takeReport(pick *evenkeel.Pick[*endpoint], info balancer.DoneInfo) (load ev
 // that an update which leaves that as it was ends no stream. Called under calls, once there is a pool.
 func (p *policy) outOfBandFor(c evenkeel.Config) *outOfBand {
 	switch {
-	case c.Reports == nil || c.Reports.OutOfBand == 0 || c.Reports.Weights == evenkeel.ListedWeights:
+	case c.Reports == nil || c.Reports.OutOfBand == 0 || c.Reports.Weights == evenkeel.ListedWeights || !c.UsesReports():
 		return nil
 	case p.reports != nil && p.reports.every == c.Reports.OutOfBand:
 		return p.reports
@@ -57,6 +57,9 @@ func (p *policy) outOfBandFor(c evenkeel.Config) *outOfBand {
 		bad:   func(_ string, err error) { pool.BadReport(err) },
 		mute: func(key string) {
 			p.warnings.add("mute", key+" is not asked for load reports: its connection is one of a parent policy that offers no streams of its own")
+		},
+		without: func(key string) {
+			p.warnings.add("no reports", "grpcbalancer: servers without xds.service.orca.v3.OpenRcaService report nothing out of band: "+key+" is one")
 		},
 	}
 }

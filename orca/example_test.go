@@ -8,7 +8,7 @@ import (
 )
 
 // Two backends of which one has twice the room, one that claims to be infinitely idle, and one that
-// has not reported: it weighs as much as the median.
+// has not reported: it weighs as much as the median of those that are believed.
 func ExampleWeights() {
 	weights, err := orca.NewWeights(orca.WeightConfig{})
 	if err != nil {
@@ -25,7 +25,7 @@ func ExampleWeights() {
 	use := make([]float64, 4)
 	changed := weights.Update(use, []*orca.Estimate{&small, &big, &liar, &quiet}, 10*int64(time.Second))
 	fmt.Printf("%v %.2f\n", changed, use)
-	// Output: true [0.67 1.33 10.00 1.33]
+	// Output: true [0.67 1.33 10.00 1.00]
 }
 
 // A backend that reports twice the utilization loses weight step by step, by no more than is safe for

@@ -124,6 +124,9 @@ func (f *Feedback) Gain() float64 {
 func (f *Feedback) Update(weights []float64, nodes []*FeedbackNode, endpoints []*Estimate, now int64) {
 	n := min(len(weights), len(nodes), len(endpoints))
 	nodes = nodes[:n]
+	for _, e := range endpoints[:n] {
+		e.dropAhead(now)
+	}
 	f.measure(nodes, endpoints[:n])
 	for i, node := range nodes {
 		if math.IsNaN(f.errors[i]) {
@@ -142,21 +145,31 @@ func (f *Feedback) Update(weights []float64, nodes []*FeedbackNode, endpoints []
 // endpoints without a report that was not used yet.
 func (f *Feedback) measure(nodes []*FeedbackNode, endpoints []*Estimate) {
 	f.errors, f.sorted = f.errors[:0], f.sorted[:0]
-	for _, e := range endpoints {
-		if u := e.Utilization(); u > 0 {
-			f.sorted = append(f.sorted, math.Log(u))
-		}
-	}
-	slices.Sort(f.sorted)
-	for i, node := range nodes {
-		last, ok := endpoints[i].Last()
-		u := endpoints[i].Utilization()
-		if !ok || !(u > 0) || last+1 == node.used {
+	// Once at each: reports come meanwhile, and what is compared has to be among those it is compared with.
+	for i, e := range endpoints {
+		last, ok := e.Last()
+		u := e.Utilization()
+		if !ok || !(u > 0) {
 			f.errors = append(f.errors, math.NaN())
 			continue
 		}
-		node.used = last + 1
-		f.errors = append(f.errors, min(max(math.Log(u)-median(f.sorted), -maxError), maxError))
+		log := math.Log(u)
+		f.sorted = append(f.sorted, log)
+		if last+1 == nodes[i].used {
+			log = math.NaN()
+		}
+		nodes[i].used = last + 1
+		f.errors = append(f.errors, log)
+	}
+	if len(f.sorted) == 0 {
+		return
+	}
+	slices.Sort(f.sorted)
+	usual := median(f.sorted)
+	for i, log := range f.errors {
+		if !math.IsNaN(log) {
+			f.errors[i] = min(max(log-usual, -maxError), maxError)
+		}
 	}
 }
 

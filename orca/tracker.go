@@ -19,7 +19,9 @@ const (
 	LatencyMetric = "latency_us"
 )
 
-// TrackerConfig says what a [Tracker] reports. The zero TrackerConfig is the documented default.
+// TrackerConfig says what a [Tracker] reports. The zero TrackerConfig is the documented default: rates, the number in
+// flight and the latency, which policies go by. Weights need a utilization beside the rate: whoever has clients that take
+// weights from reports (evenkeel.ReportsConfig) sets CPU or Add.
 type TrackerConfig struct {
 	// Window is the time constant of the averages of rates and utilizations, and how old a
 	// latency may be to count. 0 or less means 5 s.
@@ -27,13 +29,14 @@ type TrackerConfig struct {
 
 	// CPU returns the processor time used so far, in seconds, and how many processors
 	// there are to use. nil: no CPU utilization is reported. It is called at most ten times
-	// a second, one call at a time, at the end of a request. See [CgroupCPU].
+	// a second, one call at a time, at the end of a request. If it panics, so does what called [Tracker.Report], and
+	// the report goes without. See [CgroupCPU].
 	CPU func() (seconds, processors float64, err error)
 
 	// Add may complete a report: set what only the application knows, such as its
 	// utilization. It is called as CPU is, with the report as it will be sent but for the
 	// number in flight and the latency, and keeps no pointer to it. What it makes of the
-	// report is checked: if it is not valid, it counts as not called.
+	// report is checked: if it is not valid, or if Add panics, it counts as not called.
 	Add func(*Report)
 }
 
@@ -81,6 +84,9 @@ func NewTracker(c TrackerConfig) *Tracker {
 	t := &Tracker{config: c, start: time.Now()}
 	t.measured.Store(new(Report))
 	t.rates.measure(t, 0)
+	if c.CPU != nil {
+		t.rates.use(c.CPU, 0, c.Window.Seconds())
+	}
 	t.due.Store(refreshEach)
 	return t
 }
@@ -134,11 +140,8 @@ func (t *Tracker) InFlight() int64 { return t.inFlight.Load() }
 // and the latency at that number. Rates are reported once a tenth of a second has been
 // measured, the latency once there is one.
 func (t *Tracker) Report(r *Report, now int64) {
-	if now >= t.due.Load() && t.mu.TryLock() {
-		if now >= t.due.Load() {
-			t.refresh(now)
-		}
-		t.mu.Unlock()
+	if t.isDue(now) && t.mu.TryLock() {
+		t.refreshIfDue(now)
 	}
 	m := t.measured.Load()
 	named, utilizations, costs := r.Named[:0], r.Utilizations[:0], r.Costs[:0]
@@ -154,12 +157,33 @@ func (t *Tracker) Report(r *Report, now int64) {
 	}
 }
 
+// isDue reports whether rates are to be measured: at once, too, when the clock has been set back.
+func (t *Tracker) isDue(now int64) bool {
+	due := t.due.Load()
+	return now >= due || due-now > refreshEach
+}
+
+// refreshIfDue measures rates unless somebody just has. The caller has locked mu, which this unlocks.
+func (t *Tracker) refreshIfDue(now int64) {
+	defer t.mu.Unlock()
+	if t.isDue(now) {
+		t.refresh(now)
+	}
+}
+
 // refresh measures rates. The caller holds mu.
 func (t *Tracker) refresh(now int64) {
-	defer t.due.Store(now + refreshEach)
-	t.rates.measure(t, now)
-	// Room for the two metrics that each report has beside these.
-	next := t.rates.report(t.config.CPU != nil)
+	seconds := t.rates.measure(t, now)
+	next := t.rates.report(false)
+	// Deferred, as CPU and Add may panic. Servers survive that: the rates must not stay as they are for good.
+	defer func() {
+		t.measured.Store(&next)
+		t.due.Store(now + refreshEach)
+	}()
+	if t.config.CPU != nil {
+		t.rates.use(t.config.CPU, seconds, t.config.Window.Seconds())
+		next = t.rates.report(true)
+	}
 	if t.config.Add != nil {
 		own := next.Clone()
 		t.config.Add(&own)
@@ -167,7 +191,6 @@ func (t *Tracker) refresh(now int64) {
 			next = own
 		}
 	}
-	t.measured.Store(&next)
 }
 
 // valid reports whether a report that Add has seen may be sent with the tracker's own two metrics.
@@ -208,30 +231,34 @@ func (m *mean) add(v, seconds, window float64) {
 	m.value += (v - m.value) * max(seconds/m.seconds, -math.Expm1(-seconds/window))
 }
 
-// measure adds the time since the last call.
-func (r *rates) measure(t *Tracker, now int64) {
+// measure adds the time since the last call, and returns it in seconds.
+func (r *rates) measure(t *Tracker, now int64) (seconds float64) {
 	requests, failures := uint64(0), uint64(0)
 	for i := range t.ended {
 		// Failures first: they were counted second, so that they are never more than requests.
 		failures += t.ended[i].failures.Load()
 		requests += t.ended[i].requests.Load()
 	}
-	seconds := float64(now-r.at) / 1e9
+	seconds = float64(now-r.at) / 1e9
 	window := t.config.Window.Seconds()
 	if seconds > 0 {
 		r.qps.add(float64(requests-r.requests)/seconds, seconds, window)
 		r.eps.add(float64(failures-r.failures)/seconds, seconds, window)
 	}
-	r.requests, r.failures = requests, failures
-	if t.config.CPU != nil {
-		cpu, processors, err := t.config.CPU()
-		ok := err == nil && cpu >= 0 && cpu <= math.MaxFloat64 && processors > 0
-		if ok && r.cpuKnown && seconds > 0 {
-			r.busy.add(max(cpu-r.cpu, 0)/seconds/processors, seconds, window)
-		}
-		r.cpu, r.cpuKnown = cpu, ok
+	r.requests, r.failures, r.at = requests, failures, now
+	return seconds
+}
+
+// use adds what was used of the processors in the time that was measured last.
+func (r *rates) use(source func() (seconds, processors float64, err error), seconds, window float64) {
+	known := r.cpuKnown
+	r.cpuKnown = false // unless source returns
+	cpu, processors, err := source()
+	ok := err == nil && cpu >= 0 && cpu <= math.MaxFloat64 && processors > 0
+	if ok && known && seconds > 0 {
+		r.busy.add(max(cpu-r.cpu, 0)/seconds/processors, seconds, window)
 	}
-	r.at = now
+	r.cpu, r.cpuKnown = cpu, ok
 }
 
 // report returns the averages.

@@ -14,7 +14,10 @@ type WeightConfig struct {
 	// Utilization lists where the utilization is taken from, by key as in text: the first of
 	// them that a report has, and that is not 0. Neighbours that begin with "named_metrics."
 	// or "utilization." are one place, the greatest of them. nil means
-	// application_utilization, then cpu_utilization; at most 32.
+	// application_utilization, then cpu_utilization; at most 32. It has to be one that follows the
+	// requests: of memory in use, or of anything else that stays as it is when fewer come, a backend
+	// with fewer has less rate by the same utilization, and so loses weight, to Least of the median, and
+	// the busiest gains, to Most.
 	Utilization []string
 
 	// ErrorPenalty is how much utilization a request that fails counts for: the part of

@@ -22,6 +22,17 @@ func (e *Estimate) Reset() {
 	e.since.Store(0)
 }
 
+// ahead is how far a report may be ahead of an Update that it came during, whose clock was read before.
+const ahead = int64(time.Second)
+
+// dropAhead forgets reports of an instant that is yet to come. The clock has been set back since; they would not
+// age, and none would be later, until it is there again.
+func (e *Estimate) dropAhead(now int64) {
+	if e.last.Load() > max(now, 0)+1+ahead {
+		e.Reset()
+	}
+}
+
 // Last returns the instant of the latest report that was used, and whether there is one.
 func (e *Estimate) Last() (instant int64, ok bool) {
 	last := e.last.Load()
@@ -82,8 +93,14 @@ func (w *Weights) Take(e *Estimate, r *Report, now int64) bool {
 		// Two that both find the gap differ by the time between their calls.
 		e.since.Store(now)
 	}
-	e.weight.Store(math.Float64bits(weight))
-	e.utilization.Store(math.Float64bits(u))
+	// A backend measures some ten times a second, so that most reports say what the one before did: then its
+	// numbers need no store, each of which would be most of what this costs.
+	if bits := math.Float64bits(weight); e.weight.Load() != bits {
+		e.weight.Store(bits)
+	}
+	if bits := math.Float64bits(u); e.utilization.Load() != bits {
+		e.utilization.Store(bits)
+	}
 	// The last store: who sees the instant sees a weight. An older instant than the stored one, of
 	// two results that crossed, does not make the report older.
 	if now > last {
@@ -144,8 +161,8 @@ func (w *Weights) Recent(e *Estimate, now int64) bool {
 	return last > 0 && max(now, 0)+1-last < int64(w.config.Expiry)
 }
 
-// Due reports whether a period has passed since the last Update.
-func (w *Weights) Due(now int64) bool { return now >= w.due }
+// Due reports whether a period has passed since the last Update, or the clock was set back since.
+func (w *Weights) Due(now int64) bool { return now >= w.due || w.due-now > int64(w.config.Period) }
 
 // Update recomputes the weights of the endpoints at instant now and reports whether they changed.
 // weights[i] is of endpoints[i], and holds what the caller uses now: 0 where it has none yet.
@@ -157,14 +174,15 @@ func (w *Weights) Due(now int64) bool { return now >= w.due }
 // says; a median is what the others say, while most of them are sound. Of two endpoints nobody can
 // tell which lies: then the heavier gets at most Most times what the other does.
 //
-// An unknown endpoint weighs as much as the median of the known. With fewer than two known all weigh
-// 1, as gRFC A58 says.
+// An unknown endpoint weighs as much as that median: the known that are not believed have no say in it. With fewer
+// than two known all weigh 1, as gRFC A58 says.
 func (w *Weights) Update(weights []float64, endpoints []*Estimate, now int64) (changed bool) {
 	w.due = now + int64(w.config.Period)
 	n := min(len(weights), len(endpoints))
 	w.fresh = w.fresh[:0]
 	w.sorted = w.sorted[:0]
 	for _, e := range endpoints[:n] {
+		e.dropAhead(now)
 		v := w.usable(e, now)
 		w.fresh = append(w.fresh, v)
 		if v > 0 {
@@ -195,8 +213,9 @@ func (w *Weights) settle() {
 	slices.Sort(w.sorted)
 	least, most := w.config.Least, w.config.Most
 	unit := believed(w.sorted, least, most)
-	// Cutting keeps the order, so that the median of the cut ones is the cut median.
-	otherwise := min(max(median(w.sorted)/unit, least), most)
+	// Not the median of all: of two that is their mean, so that one liar of two who report would be what all the
+	// silent ones weigh.
+	otherwise := 1.0
 	if w.config.MeanForUnknown {
 		otherwise = 0
 		for _, v := range w.sorted {

@@ -82,6 +82,24 @@ func TestOfTwoTheHeavierGetsAtMostTheBound(t *testing.T) {
 	}
 }
 
+// Of two that report nobody can tell which lies; what all the others weigh, who do not report, is not for the
+// greater of them to say.
+func TestOneOfTwoWhoReportDoesNotSayWhatTheSilentWeigh(t *testing.T) {
+	for lie, want := range map[float64][]float64{
+		1e300: {1, 10, 1, 1, 1}, 1e-300: {10, 1, 1, 1, 1}, 300: {0.5, 1.5, 1, 1, 1}, 100: {1, 1, 1, 1, 1},
+	} {
+		w := mustWeights(t, WeightConfig{Blackout: -1})
+		weights := make([]float64, 5)
+		w.Update(weights, estimatesOf(w, []float64{100, lie, 0, 0, 0}, 0), 1)
+		for i := range want {
+			if math.Abs(weights[i]-want[i]) > 1e-9 {
+				t.Errorf("100, %v and three silent ones became %v, want %v", lie, weights, want)
+				break
+			}
+		}
+	}
+}
+
 // The timeline of gRFC A58, in seconds.
 func TestBlackoutAndExpiry(t *testing.T) {
 	const s = int64(time.Second)

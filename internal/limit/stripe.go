@@ -20,6 +20,9 @@ func stripeCount() int {
 	return 1 << bits.Len(uint(n-1))
 }
 
+// Lane returns the number by which stripes are chosen here, for counters of other packages.
+func Lane() uint32 { return stripeHint() }
+
 // stripeHint returns a number that is mostly the same for one goroutine, and mostly
 // another for a goroutine that runs beside it: a hash of where its stack lies. Go does
 // not tell on which processor one runs; but stacks of goroutines that end are used again

@@ -250,4 +250,8 @@ func TestServiceReportsAtOnceAndEachInterval(t *testing.T) {
 	if m, err := slow.Recv(); status.Code(err) != codes.Unavailable {
 		t.Errorf("after Close: %v, %v", m, err)
 	}
+	// With a report in it, gRPC's clients would begin the next stream at once, thousands of times a second.
+	if m, err := open(nil).Recv(); status.Code(err) != codes.Unavailable {
+		t.Errorf("a stream that began after Close: %v, %v", m, err)
+	}
 }

@@ -23,6 +23,8 @@ type ServiceConfig struct {
 	MinInterval time.Duration
 }
 
+var errClosed = status.Error(codes.Unavailable, "orcagrpc: the service is closed")
+
 // Service is the out-of-band service, xds.service.orca.v3.OpenRcaService: it sends each client that
 // asks a report at once, and one after each interval. Make one with [NewService].
 type Service struct {
@@ -46,8 +48,8 @@ func (s *Service) Register(registrar grpc.ServiceRegistrar) {
 	v3orcaservicepb.RegisterOpenRcaServiceServer(registrar, s)
 }
 
-// Close ends all streams, and those that begin later, with UNAVAILABLE: clients connect again where
-// they can. A server's GracefulStop waits for streams, and these have no end of their
+// Close ends all streams, and those that begin later, with UNAVAILABLE and without a report: clients ask again,
+// ever more seldom, or elsewhere. A server's GracefulStop waits for streams, and these have no end of their
 // own, so that Close belongs before it. It may be called more than once.
 func (s *Service) Close() { s.once.Do(func() { close(s.closed) }) }
 
@@ -61,6 +63,13 @@ func (s *Service) StreamCoreMetrics(req *v3orcaservicepb.OrcaLoadReportRequest, 
 	defer ticker.Stop()
 	var r orca.Report
 	for {
+		// Before the first report, too: after a stream that had one, gRPC's clients begin the next at once, without
+		// backing off.
+		select {
+		case <-s.closed:
+			return errClosed
+		default:
+		}
 		s.config.Tracker.Report(&r, s.config.Tracker.Now())
 		// A message may still be in use after Send: each has maps of its own.
 		if err := stream.Send(ToProto(&r)); err != nil {
@@ -70,7 +79,7 @@ func (s *Service) StreamCoreMetrics(req *v3orcaservicepb.OrcaLoadReportRequest, 
 		case <-stream.Context().Done():
 			return status.FromContextError(stream.Context().Err()).Err()
 		case <-s.closed:
-			return status.Error(codes.Unavailable, "orcagrpc: the service is closed")
+			return errClosed
 		case <-ticker.C:
 		}
 	}

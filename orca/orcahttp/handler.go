@@ -15,14 +15,16 @@ import (
 // goes on), or if Failed says so. What takes long by nature gives no latency: a response
 // that was flushed before its end, and a connection that was taken over.
 type Handler struct {
-	// Next answers the requests.
+	// Next answers the requests. A report that it sends by itself, as a proxy passes on that of a server behind it, is
+	// removed: it would be taken for this server's.
 	Next http.Handler
 
 	// Tracker counts. Several handlers, and orcagrpc's interceptors, may share one.
 	Tracker *orca.Tracker
 
 	// Format is how reports are written; the zero Format is endpoint-load-metrics-bin. A request
-	// with endpoint-load-metrics-format gets the format it asks for.
+	// with endpoint-load-metrics-format gets the format it asks for. A report that TEXT or JSON cannot carry, for
+	// its names or its length, is BIN.
 	Format Format
 
 	// OnRequest reports only to requests that ask for it by that header.
@@ -106,8 +108,11 @@ func (h *Handler) report(header http.Header, format Format, prefix string) {
 	defer reports.Put(r)
 	h.Tracker.Report(r, h.Tracker.Now())
 	name, value, err := encode(r, format)
+	if err != nil && (format == Text || format == JSON) {
+		// Names that it cannot carry, or more of them than are allowed: for BIN, in the same field, they are not.
+		name, value, err = encode(r, Binary)
+	}
 	if err != nil {
-		// Names that only this format cannot carry. Its reader gets none.
 		return
 	}
 	header[prefix+name] = []string{value}

@@ -28,6 +28,9 @@ func parseJSON(r *orca.Report, text string) error {
 		if seen[proto] {
 			return &orca.Error{Reason: orca.Duplicate, Key: key}
 		}
+		if len(seen) == orca.MaxEntries { // the unknown ones count nowhere else
+			return &orca.Error{Reason: orca.TooManyEntries}
+		}
 		seen[proto] = true
 		if err := field(r, d, proto, &entries); err != nil {
 			return err

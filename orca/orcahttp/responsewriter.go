@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // responseWriter adds the report when the header is written, and notes what the response is. It
@@ -43,6 +44,7 @@ func (w *responseWriter) header(status int) {
 	if w.trailer && (bodiless || len(h["Content-Length"]) > 0) {
 		w.trailer = false
 	}
+	removeReport(h)
 	switch {
 	case !w.wanted:
 	case w.trailer:
@@ -50,6 +52,26 @@ func (w *responseWriter) header(status int) {
 		h.Add("Trailer", fieldName(w.format))
 	default:
 		w.handler.report(h, w.format, "")
+	}
+}
+
+// removeReport removes from a header the report that a proxy passes on, and that one comes as a trailer.
+func removeReport(h http.Header) {
+	delete(h, Header)
+	delete(h, HeaderBin)
+	if len(h["Trailer"]) == 0 {
+		return
+	}
+	var others []string
+	for _, line := range h["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = trim(name); !strings.EqualFold(name, Header) && !strings.EqualFold(name, HeaderBin) {
+				others = append(others, name)
+			}
+		}
+	}
+	if delete(h, "Trailer"); len(others) > 0 {
+		h["Trailer"] = []string{strings.Join(others, ", ")}
 	}
 }
 
@@ -71,6 +93,9 @@ func (w *responseWriter) finish() {
 		w.trailer = false
 		w.header(http.StatusOK)
 	}
+	// Of trailers that were not announced net/http knows by this prefix; the others are as they were announced.
+	delete(w.ResponseWriter.Header(), http.TrailerPrefix+Header)
+	delete(w.ResponseWriter.Header(), http.TrailerPrefix+HeaderBin)
 	if w.wanted && w.trailer {
 		// net/http takes announced names as they are.
 		w.handler.report(w.ResponseWriter.Header(), w.format, "")
