@@ -125,3 +125,24 @@ func BenchmarkUpdate(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkBranch is a pick of a pool, and of one of two branches of a pool with the same endpoints.
+func BenchmarkBranch(b *testing.B) {
+	for _, count := range []int{0, 2} {
+		b.Run(fmt.Sprintf("branches=%d", count), func(b *testing.B) {
+			p := newPool(b, evenkeel.Config{}, 100)
+			if count > 0 {
+				_, list := branches(b, evenkeel.Config{}, count, 100)
+				p = list[0]
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				k, err := p.Pick(evenkeel.Request{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				k.Done(evenkeel.Result{Outcome: evenkeel.Success})
+			}
+		})
+	}
+}

@@ -180,9 +180,9 @@ func (c Config) Validate() error {
 	return errors.Join(problems...)
 }
 
-// equal reports whether c is known to be the same as d. A policy of the caller's own may
-// hold what cannot be compared.
-func (c Config) equal(d Config) bool {
+// Equal reports whether c is known to be the same as d, setting by setting. A policy of the caller's own may
+// hold what cannot be compared, and is equal to none then.
+func (c Config) Equal(d Config) bool {
 	return reflect.ValueOf(&c.Policy).Elem().Comparable() && c.Policy == d.Policy &&
 		slices.Equal(c.Keys, d.Keys) && sameSubset(c.Subset, d.Subset) && sameOutlier(c.Outlier, d.Outlier) && sameHealth(c.Health, d.Health) && sameSlowStart(c.SlowStart, d.SlowStart) &&
 		c.DrainTimeout == d.DrainTimeout && c.Limit == d.Limit &&

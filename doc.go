@@ -38,6 +38,9 @@
 // With [Config].SlowStart endpoints that join or come back take up their share slowly.
 // Beside that, [Pool.Drain] keeps new requests off an endpoint. [Stats] shows who gets nothing, and why.
 //
+// Several users of one service in a program, each with connections of its own, balance as one with
+// [Pool.Branch].
+//
 // Pick and Done take no lock, allocate nothing, and cost the same for ten endpoints
 // and for ten thousand. The package starts no goroutine and no timer: call
 // [Pool.Sweep] about once a second (a pick does it if nobody did).

@@ -19,8 +19,11 @@ func validateDrain(d time.Duration) error {
 // 0, nil if there are none: for whoever closes their connections when the last request has ended. See
 // [Pool.InFlight].
 func (p *Pool[T]) Drained() (list []T) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.home.mu.Lock()
+	defer p.home.mu.Unlock()
+	if p.branch != nil {
+		return p.drainedPart()
+	}
 	for i := range p.members.Len() {
 		if s, _ := p.member(i).worst(); s == Draining || p.members.Weight(i) == 0 {
 			list = append(list, p.handles[i])
@@ -32,6 +35,7 @@ func (p *Pool[T]) Drained() (list []T) {
 // InFlight returns how many requests are in flight at the endpoint with that ID, whether the list still has it or
 // not; 0 for one that is not known.
 func (p *Pool[T]) InFlight(id string) int64 {
+	p = p.home
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.registry.InFlight(id)

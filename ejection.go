@@ -1,6 +1,7 @@
 package evenkeel
 
 import (
+	"slices"
 	"time"
 
 	"github.com/evenkeel/evenkeel/outlier"
@@ -112,22 +113,34 @@ func (p *Pool[T]) mayProbe(r *Request, now int64) (safe, due bool) {
 	return safe, p.detector.ProbeDue(now, safe) && p.uint64()%probesOneOf == 0
 }
 
-// probe sends the request to an ejected endpoint, if that is due and nobody holds the lock. mu is
-// not held.
-func (p *Pool[T]) probe(r Request, now int64, safe bool) (k Pick[T], ok bool) {
+// probe sends the request to an ejected endpoint that owner, the pool or a branch, may use, if that is due and
+// nobody holds the lock. mu is not held.
+func (p *Pool[T]) probe(owner *Pool[T], r Request, now int64, safe bool) (k Pick[T], ok bool) {
 	if !p.mu.TryLock() {
 		return k, false
 	}
 	defer p.mu.Unlock()
-	if p.closed {
+	if owner.closed {
 		return k, false
 	}
 	i, token, ok := p.detector.Probe(p.steady(now), safe)
 	if !ok {
 		return k, false
 	}
-	v := p.view.Load() // of the members that the detector has, as both change under mu
+	v := owner.view.Load() // of the members that the detector has, as both change under mu
+	if owner.branch != nil && !slices.Contains(v.ejected, int32(i)) {
+		p.giveBack(i, token, now)
+		return k, false
+	}
 	return Pick[T]{pick: v.snapshot.Begin(i, r, now), handle: v.handles[i], pool: p, host: p.detector.Host(i), token: token}, true
+}
+
+// giveBack returns the permit of a probe that is not sent. mu is held.
+func (p *Pool[T]) giveBack(i int, token outlier.Token, now int64) {
+	if h := p.detector.Host(i); h.Observe(outlier.Ignored, token, now) {
+		p.apply(p.detector.Act(h, p.steady(now)), now)
+		p.republish()
+	}
 }
 
 // setRules puts the configuration's rules and limit in force. Both were validated.

@@ -50,16 +50,16 @@ func (p *Pool[T]) Pick(r Request) (k Pick[T], err error) {
 // PickAt is Pick at instant t, for callers that read the clock anyway.
 func (p *Pool[T]) PickAt(t time.Time, r Request) (k Pick[T], err error) {
 	now := p.instant(t)
-	p.sweepIfLate(now)
-	k.pool, k.flags = p, pickTimed
+	p.home.sweepIfLate(now)
+	k.pool, k.flags = p.home, pickTimed
 	err = k.begin(r, p.view.Load(), now)
 	return k, err
 }
 
 // beginNow is begin with the pool's own clock.
 func (k *Pick[T]) beginNow(r Request) error {
-	p := k.pool
-	v := p.view.Load()
+	v, p := k.pool.view.Load(), k.pool.home
+	k.pool = p
 	now := int64(0)
 	if v.timed {
 		now = p.now()
@@ -112,7 +112,7 @@ func (k *Pick[T]) probe(v *view[T], r Request, now int64) bool {
 	if !due {
 		return false
 	}
-	probe, ok := k.pool.probe(r, now, safe)
+	probe, ok := k.pool.probe(v.owner, r, now, safe)
 	switch {
 	case !ok:
 		return false

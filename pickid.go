@@ -27,29 +27,30 @@ func (p *Pool[T]) PickIDAt(t time.Time, id string, r Request) (Pick[T], error) {
 }
 
 func (p *Pool[T]) pickID(now int64, id string, r Request) (k Pick[T], err error) {
-	p.sweepIfLate(now)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	h := p.home
+	h.sweepIfLate(now)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p.closed || h.closed {
 		return k, ErrClosed
 	}
 	i, why := p.find(id)
 	if why != "" {
 		return k, fmt.Errorf("evenkeel: endpoint %.100q %s: %w", id, why, ErrNoneReady)
 	}
-	k.pool, k.flags = p, pickTimed
+	k.pool, k.flags = h, pickTimed
 	if r.Kind == picker.Stream {
 		k.flags |= pickStream
 	} else {
-		if p.limiter.On() && !p.limiter.Acquire() {
-			return Pick[T]{}, p.limiter.Err()
+		if h.limiter.On() && !h.limiter.Acquire() {
+			return Pick[T]{}, h.limiter.Err()
 		}
 		k.flags |= pickHeld
 	}
 	v := p.view.Load() // of the members that the lock is for, as both change under mu
 	if v.caps != nil && !k.fits(v, i) {
 		if k.flags&pickHeld != 0 {
-			p.limiter.Release()
+			h.limiter.Release()
 		}
 		v.caps[i].full.Add(1)
 		return Pick[T]{}, v.full
@@ -70,10 +71,17 @@ func (p *Pool[T]) find(id string) (i int, why string) {
 		return 0, "is not in the list"
 	}
 	e := &p.listed[at]
-	if !e.member {
+	one, i := e, e.at // as the home has it
+	if p.branch != nil {
+		if i = p.branch.at[at]; i < 0 {
+			return 0, "is not in the list"
+		}
+		one = p.home.member(i)
+	}
+	if !one.member {
 		return 0, "is not in this client's subset"
 	}
-	if e.drained {
+	if one.drained {
 		return 0, "is drained"
 	}
 	for _, s := range e.states {
@@ -84,5 +92,5 @@ func (p *Pool[T]) find(id string) (i int, why string) {
 			return 0, "is not ready"
 		}
 	}
-	return e.at, ""
+	return i, ""
 }

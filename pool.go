@@ -63,12 +63,15 @@ type Member[T any] struct {
 // Its members are the endpoints of the list, or with [Config].Subset this client's part of
 // them; see [Pool.Selected].
 //
+// [Pool.Branch] makes others that share with it what is known of endpoints.
+//
 // All methods are safe for concurrent use. Pick, and a Pick's methods, take no lock
 // and allocate nothing; the others take the pool's lock and are O(n), to be called
 // when something changes.
 type Pool[T any] struct {
 	start time.Time
 	view  atomic.Pointer[view[T]]
+	home  *Pool[T] // whose lock, records and rules count: itself, or of a branch the pool that it is one of
 	// sweepDue is the instant from which a pick sweeps itself.
 	sweepDue   atomic.Int64
 	lateSweeps atomic.Uint64
@@ -108,6 +111,9 @@ type Pool[T any] struct {
 
 	caps caps
 
+	branches []*Pool[T]
+	branch   *branch // nil: it is none
+
 	houseDue  int64   // instant at which more than the limit has to be swept
 	version   uint64  // of the detector, as published
 	ramping   bool    // some member may have a share below 1
@@ -133,6 +139,7 @@ type view[T any] struct {
 	most       int64          // what each may have in flight
 	full       error          // that all have as many
 	timed      bool           // picks need the time
+	owner      *Pool[T]       // whose view it is
 }
 
 // NewPool returns a pool without endpoints. The error says what is wrong with c.
@@ -141,6 +148,7 @@ func NewPool[T any](c Config, o Options) (*Pool[T], error) {
 		return nil, err
 	}
 	p := &Pool[T]{start: o.Start, registry: picker.NewRegistry(o.Rand), config: c.owned(), random: o.Rand, onWarning: o.OnWarning}
+	p.home = p
 	if kind := reflect.TypeFor[T]().Kind(); kind != reflect.Interface {
 		p.comparable = reflect.TypeFor[T]().Comparable() && kind != reflect.Struct && kind != reflect.Array
 	}
@@ -214,6 +222,9 @@ func given[T any](members []Member[T]) []Member[T] {
 // pool is not shared yet.
 func (p *Pool[T]) rebuild() {
 	p.picker = p.config.policy().Build(p.members, p.picker)
+	for _, b := range p.branches {
+		b.refit()
+	}
 	p.publish()
 }
 
@@ -240,22 +251,34 @@ func (p *Pool[T]) publish() {
 		failFast:   d.Config().Panic.FailFast,
 		limited:    limited,
 		soft:       d.Config().Mode == outlier.Soft,
+		owner:      p,
 	}
 	if p.hosts != nil {
 		p.setSpare(v)
 	}
-	v.probes = len(v.ejected) > 0 && (!v.panicking || v.failFast) // else ejected endpoints get their part anyway
 	p.bound(v)
 	v.timed = v.snapshot.Needs() != 0 || len(v.ejected) > 0 || limited
+	v.setProbes()
 	p.view.Store(v)
+	for _, b := range p.branches {
+		b.publishPart()
+	}
 }
 
+// setProbes says whether requests have to find out about ejected endpoints: else these get their part anyway.
+func (v *view[T]) setProbes() { v.probes = len(v.ejected) > 0 && (!v.panicking || v.failFast) }
+
 // Close makes all later picks and updates fail with [ErrClosed]. Picks that are open
-// may still be Done. Calling it again does nothing.
+// may still be Done. Calling it again does nothing. A pool's branches are closed with it, and a
+// branch alone.
 func (p *Pool[T]) Close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
+	p.home.mu.Lock()
+	defer p.home.mu.Unlock()
+	switch {
+	case p.closed:
+	case p.branch != nil:
+		p.closePart()
+	default:
 		p.closed = true
 		p.publish()
 	}

@@ -22,18 +22,19 @@ func soft(policy evenkeel.Policy) evenkeel.Config {
 // was picked less what has ended, within what an endpoint may have, and nothing at rest; panic is when the share says so.
 func TestInvariantsOfAPoolsLife(t *testing.T) {
 	for k, policy := range everyPolicy {
-		for _, bounded := range []bool{false, true} {
+		for kind := range 3 {
+			bounded, branch := kind == 1, kind == 2
 			c := soft(policy)
 			if bounded {
 				c.Limit.PerEndpoint = 3
 				c.SlowStart = &evenkeel.SlowStart{}
 			}
 			holds(t, 6, 400, func(ops []op) error {
-				l := &life{}
+				l := &life{branch: branch}
 				l.start(c, rand.New(rand.NewPCG(uint64(k), 73)).Uint64)
 				for _, o := range ops {
 					if l.do(o); l.err != nil {
-						return fmt.Errorf("%T, bounded %v: %w", policy, bounded, l.err)
+						return fmt.Errorf("%T, bounded %v, a branch %v: %w", policy, bounded, branch, l.err)
 					}
 				}
 				l.rest()
@@ -103,7 +104,7 @@ func TestSuccessesAloneEjectNobodyFromAPool(t *testing.T) {
 func TestTheSameListAgainChangesNothing(t *testing.T) {
 	for _, policy := range everyPolicy {
 		holds(t, 4, 200, func(ops []op) error {
-			l := &life{again: true}
+			l := &life{again: true, branch: len(ops)%2 == 0}
 			l.start(soft(policy), rand.New(rand.NewPCG(2, 75)).Uint64)
 			for _, o := range ops {
 				if l.do(o); l.err != nil {

@@ -9,11 +9,20 @@ import (
 
 // replace puts a configuration, a list, or both in force; nil means the present one.
 func (p *Pool[T]) replace(t time.Time, c *Config, members []Member[T]) error {
-	p.mu.Lock()
-	err := p.replaceAt(p.instant(t), c, members)
-	news := p.newWarnings()
-	p.mu.Unlock()
-	p.tell(news)
+	h := p.home
+	h.mu.Lock()
+	var err error
+	switch {
+	case p.branch != nil:
+		err = p.replacePart(p.instant(t), c, members)
+	case members != nil && len(p.branches) > 0 && !p.closed:
+		err = errBranched
+	default:
+		err = p.replaceAt(p.instant(t), c, members)
+	}
+	news := h.newWarnings()
+	h.mu.Unlock()
+	h.tell(news)
 	return err
 }
 
@@ -29,8 +38,10 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 		return err
 	case p.closed:
 		return ErrClosed
+	case config.Subset != nil && len(p.branches) > 0:
+		return errBranchedSubset
 	}
-	newConfig := c != nil && !config.equal(p.config)
+	newConfig := c != nil && !config.Equal(p.config)
 	if !newConfig && !newList {
 		return nil
 	}

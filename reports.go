@@ -105,6 +105,7 @@ func (p *Pool[T]) Report(id string, r *orca.Report) bool { return p.ReportAt(tim
 
 // ReportAt is Report at instant t.
 func (p *Pool[T]) ReportAt(t time.Time, id string, r *orca.Report) bool {
+	p = p.home
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i, ok := p.index[id]
@@ -123,6 +124,7 @@ func (k *Pick[T]) BadReport(err error) {
 
 // BadReport counts a report that could not be read, for [Stats].
 func (p *Pool[T]) BadReport(err error) {
+	p = p.home
 	for {
 		old := p.reports.failed.Load()
 		next := &badReport{count: 1, last: err}

@@ -20,7 +20,12 @@ const (
 // Selected returns the handles of the members, in the order of the list: of all endpoints, or
 // with [Config].Subset of this client's part of them. Whoever keeps connections needs them to
 // these alone; ask again when [Pool.Generation] has changed.
-func (p *Pool[T]) Selected() []T { return slices.Clone(p.view.Load().handles) }
+func (p *Pool[T]) Selected() []T {
+	if p.branch != nil {
+		return p.selectedPart()
+	}
+	return slices.Clone(p.view.Load().handles)
+}
 
 // Generation returns a number that is raised whenever other endpoints, by their IDs, are
 // selected. That is after calls of Update, SetConfig, Replace or Sweep and never on a

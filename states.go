@@ -104,8 +104,14 @@ func (p *Pool[T]) Resume(id string) bool {
 // SetStates makes several changes visible at once, at the cost of one. It returns how
 // many of the IDs the list has. Changes of a source that does not exist change nothing.
 func (p *Pool[T]) SetStates(changes []StateChange) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.home.mu.Lock()
+	defer p.home.mu.Unlock()
+	switch {
+	case p.branch != nil:
+		return p.setPartStates(changes)
+	case len(p.branches) > 0:
+		return 0
+	}
 	found := 0
 	var news []outlier.StandingChange
 	var passed []int
@@ -134,9 +140,14 @@ func (p *Pool[T]) SetStates(changes []StateChange) int {
 			passed = append(passed, e.at)
 		}
 	}
-	if p.closed {
-		return found
+	if !p.closed {
+		p.stand(news, passed)
 	}
+	return found
+}
+
+// stand takes what the detector is to know of members: new standings, and who passed a check. mu is held.
+func (p *Pool[T]) stand(news []outlier.StandingChange, passed []int) {
 	now := p.detector.Now()
 	if len(news) > 0 {
 		p.apply(p.detector.SetStandings(news, now), now)
@@ -151,5 +162,4 @@ func (p *Pool[T]) SetStates(changes []StateChange) int {
 		}
 	}
 	p.republish()
-	return found
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/outlier"
+	"github.com/evenkeel/evenkeel/picker"
 )
 
 // Stats is a picture of a pool, for people and tests.
@@ -119,38 +120,56 @@ func (p *Pool[T]) Stats() Stats { return p.StatsAt(time.Now()) }
 
 // StatsAt is Stats at instant t.
 func (p *Pool[T]) StatsAt(t time.Time) Stats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.instant(t)
+	h := p.home
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now, v := p.instant(t), p.view.Load()
 	s := Stats{
-		Endpoints:  make([]EndpointStats, p.members.Len()),
 		Listed:     len(p.listed),
-		Ready:      p.view.Load().snapshot.Len(),
-		AllDrained: p.members.AllDrained(),
-		LateSweeps: p.lateSweeps.Load(),
-		Warnings:   slices.Clone(p.warnings),
+		Ready:      v.snapshot.Len(),
+		Panicking:  v.panicking,
+		AllDrained: h.members.AllDrained(),
+		LateSweeps: h.lateSweeps.Load(),
+		Warnings:   slices.Clone(h.warnings),
 	}
-	p.countReports(&s)
-	s.Panicking = p.detector.Panicking()
-	s.Limit, _ = p.limiter.Limit()
-	s.Refused, s.Overflowed = p.limiter.Refused(), p.limiter.Beyond()
-	s.Full = p.caps.refused.Load()
-	snapshot := p.view.Load().snapshot
-	s.MedianLatency, _ = p.members.MedianLatency()
-	for i := range s.Endpoints {
-		r := p.members.Record(i)
-		latency, _ := r.Latency(now)
-		state, source := p.member(i).worst()
-		s.Endpoints[i] = EndpointStats{
-			ID: r.ID(), Weight: p.members.Weight(i), State: state, Source: source,
-			Available: snapshot.Available(i), Ejection: p.detector.Stats(i, now),
-			Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(), Full: p.caps.fullAt(r.ID()),
-			Latency: latency, Success: r.Success(now), Share: r.Share(), Avoided: r.AvoidFor(now),
-			Reporting: p.reporting(i, now),
-		}
-		if s.Endpoints[i].ejected() {
+	h.countReports(&s)
+	s.Limit, _ = h.limiter.Limit()
+	s.Refused, s.Overflowed = h.limiter.Refused(), h.limiter.Beyond()
+	s.Full = h.caps.refused.Load()
+	s.MedianLatency, _ = h.members.MedianLatency()
+	s.Endpoints = make([]EndpointStats, p.counted())
+	for k := range s.Endpoints {
+		s.Endpoints[k] = p.endpointStats(k, v.snapshot, now)
+		if s.Endpoints[k].ejected() {
 			s.Ejected++
 		}
 	}
 	return s
+}
+
+// counted is how many members there are: of a branch, those of its own. mu is held.
+func (p *Pool[T]) counted() int {
+	if p.branch != nil {
+		return len(p.listed)
+	}
+	return p.members.Len()
+}
+
+// endpointStats returns a picture of member k. mu is held.
+func (p *Pool[T]) endpointStats(k int, snapshot *picker.Snapshot, now int64) EndpointStats {
+	h, e := p.home, p.member(k)
+	i := k
+	if p.branch != nil {
+		i = p.branch.at[k]
+	}
+	r := h.members.Record(i)
+	latency, _ := r.Latency(now)
+	state, source := e.worst()
+	return EndpointStats{
+		ID: r.ID(), Weight: h.members.Weight(i), State: state, Source: source,
+		Available: snapshot.Available(i), Ejection: h.detector.Stats(i, now),
+		Picks: r.Picks(), InFlight: r.InFlight(), Leaked: r.Leaked(), Full: h.caps.fullAt(r.ID()),
+		Latency: latency, Success: r.Success(now), Share: r.Share(), Avoided: r.AvoidFor(now),
+		Reporting: h.reporting(i, now),
+	}
 }

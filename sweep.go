@@ -26,10 +26,11 @@ const (
 // requests fail or endpoints are ejected). A pick's sweep leaves the subset as it is. Calling it more often does no
 // harm.
 func (p *Pool[T]) Sweep(t time.Time) (next time.Time) {
+	p = p.home
 	p.mu.Lock()
 	now := p.instant(t)
 	_, limited := p.limiter.Limit()
-	if !limited || now >= p.houseDue || p.houseDue-now > int64(sweepEvery) {
+	if !limited && len(p.branches) < 2 || now >= p.houseDue || p.houseDue-now > int64(sweepEvery) {
 		wait := p.sweep(now)
 		wait = min(wait, p.reselect(now), p.reweigh(now), max(time.Duration(now-p.changed), sweepSoon), sweepEvery)
 		p.houseDue = now + int64(wait)
@@ -60,6 +61,9 @@ func (p *Pool[T]) sweep(now int64) (wait time.Duration) {
 	p.share(now)
 	p.republish()
 	p.view.Load().snapshot.Sweep(now)
+	for _, b := range p.branches {
+		b.view.Load().snapshot.Sweep(now)
+	}
 	wait = sweepEvery
 	if p.ramping {
 		wait = p.config.rampStep()

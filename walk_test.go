@@ -63,6 +63,7 @@ type life struct {
 	shuffled *rand.Rand // lists come in random order, if there is one
 	again    bool       // what was said is said again after each operation
 	good     bool       // no result blames anybody
+	branch   bool       // the pool is another's only branch
 	scale    float64    // of all weights
 	list     []evenkeel.Member[int]
 	open     []evenkeel.Pick[int]
@@ -88,6 +89,12 @@ func (l *life) start(c evenkeel.Config, random func() uint64) {
 	if l.pool, err = evenkeel.NewPool[int](c, evenkeel.Options{Rand: random, Start: origin}); err != nil {
 		l.fail("%v", err)
 		return
+	}
+	if l.branch {
+		if l.pool, err = l.pool.Branch(); err != nil {
+			l.fail("%v", err)
+			return
+		}
 	}
 	list := members(12)
 	for i := range list {

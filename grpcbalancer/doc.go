@@ -21,7 +21,8 @@
 // addresses: it outlasts resolver updates, reconnections and changes of config, and a
 // stream stays counted where it was sent until it ends. gRPC drops a policy, and what it
 // learnt, when the channel goes idle (after 30 minutes; grpc.WithIdleTimeout changes
-// that) or names another policy; [Remember] keeps it for the next one.
+// that) or names another policy; [Remember] keeps it for the next one. Each channel learns for itself, also of several
+// to one target that are open at the same time, unless [Share] has them balance as one.
 //
 // gRPC resolves a DNS name again only when a connection ends. Let servers limit the age of connections
 // (keepalive.ServerParameters, MaxConnectionAge), or clients never learn of new ones.
@@ -266,7 +267,8 @@
 //
 // # Observing
 //
-// [Stats] shows each channel: its connections with their errors, what is known of each endpoint, and warnings. [Observe] has
+// [Stats] shows each channel: its connections with their errors, what is known of each endpoint (with [Share], the
+// numbers of all channels that share), and warnings. [Observe] has
 // a function told what happens: connections, ejections, limits, trouble with the resolver, warnings. The package logs
 // nothing itself.
 //

@@ -25,7 +25,6 @@ type lookout struct {
 	ejected  map[string]outlier.HostStats // those that are ejected, or on their way back
 	panicked bool
 	limited  bool
-	refused  uint64
 }
 
 // look tells observers and metrics what became of the pool. No lock is held.
@@ -39,9 +38,7 @@ func (p *policy) look(pool *evenkeel.Pool[*endpoint], now time.Time) {
 	}
 	l.next = now.Add(lookEvery)
 	s := pool.Stats()
-	refused := s.Refused + s.Full
-	p.meter.look(s.Ejected, refused-l.refused)
-	l.refused = refused
+	p.meter.look(s.Ejected, p.refused.Load().news(s.Refused+s.Full))
 	if !observed {
 		l.ejected, l.panicked, l.limited = nil, false, false // who observes later is told of all that is then
 		return

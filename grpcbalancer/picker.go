@@ -22,7 +22,7 @@ func (queue) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
 }
 
-// ready picks from the pool. All pickers of a policy share the pool, and with it
+// ready picks from the pool. All pickers of a policy share the pool that it has then, and with it
 // the newest members, states, weights and records, and what the policy keeps beside it.
 type ready struct {
 	policy *policy

@@ -27,6 +27,8 @@ import (
 //	        publications cannot overtake each other
 //	(the locks of the channel, or of a parent)
 //
+// The lock of commons is taken under calls alone, and held over the memory's and the pool's, which are taken last.
+//
 // Children report inline, under their lock, while calls is held: reports take mu
 // alone. No method of a child runs under links or mu. A pick takes none.
 type policy struct {
@@ -53,6 +55,9 @@ type policy struct {
 	// used is who wants to know of calls, nil if nobody does. Written under calls, read by picks.
 	used atomic.Pointer[probe.Runner]
 
+	// refused is what was counted of the pool's refusals; nil before it is made. Written under calls.
+	refused atomic.Pointer[refusals]
+
 	// reads says that the policy in force goes by the load reports of calls. Written under calls, read
 	// when calls end.
 	reads atomic.Bool
@@ -68,6 +73,7 @@ type policy struct {
 	reports    *outOfBand           // nil: nobody asks for them
 	followers  []follower           // of connections; never changed in place
 	keepsake   *keepsake            // what the pool is kept with; nil before it is made
+	told       *evenkeel.Config     // the config of the last list that had endpoints; nil before it
 
 	// Written under both locks, read under either.
 	pool       *evenkeel.Pool[*endpoint] // nil before the first list
@@ -142,16 +148,7 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	if err != nil {
 		return err
 	}
-	first := p.keepsake == nil
-	if first {
-		k, err := p.recall(config)
-		if err != nil {
-			return err
-		}
-		k.tell.Store(&p.warnings)
-		p.keepsake = k
-	}
-	pool := p.keepsake.pool
+	was := p.keepsake
 	listed := make(map[string]*endpoint, len(next))
 	members := make([]evenkeel.Member[*endpoint], len(next))
 	for i, k := range next {
@@ -167,11 +164,12 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 		}
 	}
 	keys := p.keys.Swap(affinityOf(config)) // before the policy that may need them
-	if err := pool.Replace(config, members); err != nil {
+	pool, err := p.replace(config, next, members)
+	if err != nil {
 		p.keys.Store(keys)
 		return err
 	}
-	if first {
+	if p.keepsake != was {
 		p.takeWarnings(pool)
 	}
 	for _, k := range next {
@@ -180,9 +178,7 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 		}
 	}
 	p.listed = listed
-	p.mu.Lock()
-	p.pool, p.subsetting = pool, config.Subset != nil
-	p.mu.Unlock()
+	p.usePool(pool, config.Subset != nil)
 	if c, ok := parsed.(*lbConfig); ok {
 		for _, path := range c.unknown {
 			p.warnings.addOnce("config: " + path + " is not a known field, and has no effect")
@@ -195,6 +191,64 @@ func (p *policy) updatePool(parsed loadBalancingConfig, next []keyed) error {
 	}
 	p.refollow()
 	return nil
+}
+
+// replace gives the pool, which is made if need be, this config and list, and returns it. Called under calls.
+func (p *policy) replace(config evenkeel.Config, next []keyed, members []evenkeel.Member[*endpoint]) (pool *evenkeel.Pool[*endpoint], err error) {
+	if p.keepsake != nil && p.keepsake.common != nil && p.told == nil && len(next) > 0 {
+		p.part() // there was nothing yet to tell by with whom to share
+	}
+	for {
+		if p.keepsake == nil {
+			k, err := p.recall(config, next)
+			if err != nil {
+				return nil, err
+			}
+			k.tell.Store(&p.warnings)
+			p.keepsake = k
+			p.refused.Store(k.refused)
+		}
+		pool = p.keepsake.pool
+		if p.keepsake.common == nil {
+			err = pool.Replace(config, members)
+		} else {
+			err = commons.replace(p.keepsake, p.told, config, members)
+		}
+		if err != errApart {
+			break
+		}
+		p.part()
+	}
+	if err == nil && len(next) > 0 {
+		p.told = &config
+	}
+	return pool, err
+}
+
+// part leaves the pool that is shared. What checks and reports have said is said anew to the next one.
+// Called under calls.
+func (p *policy) part() {
+	_ = p.setHealth(nil) // which cannot fail
+	p.reports = nil
+	p.refollow()
+	p.leave()
+	p.keepsake, p.told = nil, nil
+}
+
+// usePool makes this the pool in use. One that takes the place of another is told of all that are READY. Called
+// under calls.
+func (p *policy) usePool(pool *evenkeel.Pool[*endpoint], subsetting bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pool != nil && p.pool != pool {
+		for _, e := range p.children {
+			if e.is(connectivity.Ready) {
+				p.touch(e)
+			}
+		}
+		p.owed = true
+	}
+	p.pool, p.subsetting = pool, subsetting
 }
 
 // updateChildren gives those that the pool has selected children, and tells each about its

@@ -21,8 +21,8 @@ const (
 // gRPC closes a channel's policy when the channel has been idle for 30 minutes (grpc.WithIdleTimeout), when it
 // is closed, and when its service config names another policy. The next policy of the same name for the same target
 // then takes up what the last one knew of the endpoints: latencies, failures, ejections, and the streams that are still in
-// flight. Connections are made anew. Channels that are open at the same time do not share what they know; of those that
-// are closed the last one counts. With a "subset" nothing is kept: all of its part, which is not connected any more, would look
+// flight. Connections are made anew. Channels that are open at the same time share what they know only if [Share] says so; of
+// those that are closed the last one counts. With a "subset" nothing is kept: all of its part, which is not connected any more, would look
 // lost, and be topped up. At most 64 targets are remembered; beyond them the oldest is forgotten.
 //
 // It is safe for concurrent use, costs no goroutine, and no pick anything.
@@ -44,13 +44,16 @@ type memoryKey struct{ policy, target string }
 type keepsake struct {
 	pool *evenkeel.Pool[*endpoint]
 	tell *atomic.Pointer[warnings] // who is told of the pool's warnings, nil for nobody
+	// What was counted of the pool's refusals.
+	refused *refusals
+	common  *common // that the pool is a branch of; nil: of none
 
 	at     time.Time
 	expiry *time.Timer
 }
 
 func newKeepsake(c evenkeel.Config, random func() uint64) (*keepsake, error) {
-	k := &keepsake{tell: new(atomic.Pointer[warnings])}
+	k := &keepsake{tell: new(atomic.Pointer[warnings]), refused: new(refusals)}
 	tell := k.tell
 	var err error
 	k.pool, err = evenkeel.NewPool[*endpoint](c, evenkeel.Options{Rand: random, OnWarning: func(text string) {
@@ -135,28 +138,36 @@ func (m *memory) oldest() (key memoryKey) {
 	return key
 }
 
-// recall returns the pool to begin with: what the target's last policy left, or a new one. Called under calls.
-func (p *policy) recall(c evenkeel.Config) (*keepsake, error) {
+// recall returns the pool to begin with: what others share, what the target's last policy left, or a new one. Called
+// under calls.
+func (p *policy) recall(c evenkeel.Config, next []keyed) (*keepsake, error) {
 	key := memoryKey{p.name, p.target()}
 	if c.Subset != nil {
 		return newKeepsake(c, p.random)
 	}
-	k := memories.take(key)
-	if k == nil {
+	found := func() (*keepsake, error) {
+		if k := memories.take(key); k != nil {
+			return k, nil
+		}
 		return newKeepsake(c, p.random)
 	}
-	s := k.pool.Stats()
-	p.lookout.mu.Lock()
-	p.lookout.refused = s.Refused + s.Full // was counted
-	p.lookout.mu.Unlock()
-	return k, nil
+	if commons.on.Load() && key.target != "" {
+		return commons.join(commonKey{key, p.opts.Authority}, c, next, found)
+	}
+	return found()
 }
 
-// leave closes the pool, or leaves it to the target's next policy. Called under calls, when all children are
-// closed.
+// leave closes the pool, or leaves it to the target's next policy, unless others share it. Called under calls, when all
+// children are closed, or are to have another pool.
 func (p *policy) leave() {
-	pool := p.keepsake.pool
-	p.keepsake.tell.Store(nil)
+	k := p.keepsake
+	k.tell.Store(nil)
+	if k.common != nil {
+		if k = commons.leave(k); k == nil {
+			return
+		}
+	}
+	pool := k.pool
 	if p.subsetting || !memories.keeps() {
 		pool.Close()
 		return
@@ -177,5 +188,5 @@ func (p *policy) leave() {
 		pool.Close()
 		return
 	}
-	memories.keep(memoryKey{p.name, p.target()}, p.keepsake)
+	memories.keep(memoryKey{p.name, p.target()}, k)
 }

@@ -29,7 +29,8 @@ type ChannelStats struct {
 	Connections []ConnectionStats
 	// Resolver is what is wrong with the name resolver or its list; nil if nothing is.
 	Resolver error
-	// Pool is what is known of the endpoints: their shares, latencies, failures, ejections.
+	// Pool is what is known of the endpoints: their shares, latencies, failures, ejections. With [Share] the counts in it are
+	// those of all channels that share.
 	Pool evenkeel.Stats
 	// Warnings are what is allowed and may not be what is meant, since the policy began, the first 64:
 	// fields of the config that are not known, servers that do not answer health checks, and those of

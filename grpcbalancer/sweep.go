@@ -30,7 +30,7 @@ func (p *policy) sweep() {
 	if subsetting {
 		next = p.sweepSubset()
 	} else {
-		next = pool.Sweep(now) // without a lock: the pool has its own, and is never replaced
+		next = pool.Sweep(now) // without a lock: the pool has its own; one that was replaced meanwhile is closed
 	}
 	p.look(pool, now)
 	p.mu.Lock()

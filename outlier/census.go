@@ -57,16 +57,20 @@ func (d *Detector) Counts() Counts {
 // starting: then those who are not connected yet are no sign of anything, so that there has to be a
 // verdict for it not to be believed, and panic ends where it begins.
 func (d *Detector) nextPanic() bool {
-	c := d.Counts()
+	return d.rules.panic.follow(&d.started, d.panicking, d.Counts(), d.counted.verdicts)
+}
+
+// follow is nextPanic for whoever has these counts, was panicking or not and has started.
+func (r panicRules) follow(started *bool, was bool, c Counts, verdicts int) bool {
 	if c.Total == 0 {
-		d.started = false
+		*started = false
 		return false
 	}
-	panicking := d.rules.panic.next(d.panicking && d.started, c)
-	if d.started || panicking {
-		return panicking && (d.started || d.counted.verdicts > 0)
+	panicking := r.next(was && *started, c)
+	if *started || panicking {
+		return panicking && (*started || verdicts > 0)
 	}
-	d.started = true
+	*started = true
 	return false
 }
 

@@ -76,11 +76,13 @@ func (p *adaptive) Watch(s *Snapshot) {
 	if p.static != nil {
 		p.static.Watch(s)
 	}
-	for i, r := range s.records {
-		if s.Available(i) {
-			r.comeBack()
-		} else {
-			r.mark(markAway)
+	if s.whole == nil { // else who is away is for that to say
+		for i, r := range s.records {
+			if s.Available(i) {
+				r.comeBack()
+			} else {
+				r.mark(markAway)
+			}
 		}
 	}
 	p.Sweep(s, s.members.shared.swept.Load())

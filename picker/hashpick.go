@@ -67,24 +67,30 @@ func (h Hash) Build(m *Members, prev Picker) Picker {
 
 // Watch implements Watcher.
 func (p *hashed) Watch(s *Snapshot) {
-	sum := uint64(0)
-	for k := range s.n {
-		sum += p.weights[s.At(k)]
+	sum, all := uint64(0), s
+	if s.whole != nil {
+		all = s.whole // the total is of all who use the endpoints, and so is the mean
+	}
+	for k := range all.n {
+		sum += p.weights[all.At(k)]
 	}
 	p.available.Store(sum)
-	if p.totals != nil {
-		p.totals.calibrate(s)
-	}
+	p.calibrate(s)
 	if w, ok := p.fallback.(Watcher); ok {
 		w.Watch(s)
 	}
 }
 
-// Sweep implements Sweeper.
-func (p *hashed) Sweep(s *Snapshot, now int64) {
-	if p.totals != nil {
+// calibrate compares the total with the records, once for all who use the endpoints.
+func (p *hashed) calibrate(s *Snapshot) {
+	if p.totals != nil && s.whole == nil {
 		p.totals.calibrate(s)
 	}
+}
+
+// Sweep implements Sweeper.
+func (p *hashed) Sweep(s *Snapshot, now int64) {
+	p.calibrate(s)
 	if w, ok := p.fallback.(Sweeper); ok {
 		w.Sweep(s, now)
 	}

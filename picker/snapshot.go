@@ -72,6 +72,7 @@ type Snapshot struct {
 	rand    func() uint64 // nil: the runtime's
 	members *Members
 	shared  *shared
+	whole   *Snapshot // that this is a part of; nil: of none
 }
 
 // NewSnapshot returns a snapshot of m in which the members whose indices available
@@ -79,6 +80,13 @@ type Snapshot struct {
 // left out in either case. The slice is not kept. policy is the one that built p.
 func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapshot {
 	s := &Snapshot{records: m.records, members: m, picker: p, needs: policy.Needs(), passes: overlooks(p), rand: m.shared.rand, shared: m.shared}
+	s.take(available)
+	return s
+}
+
+// take makes those available that are listed, and tells the Picker.
+func (s *Snapshot) take(available []int32) {
+	m := s.members
 	keep := make([]int32, 0, len(m.records))
 	if available == nil {
 		for i := range m.records {
@@ -102,10 +110,9 @@ func NewSnapshot(m *Members, available []int32, policy Policy, p Picker) *Snapsh
 			s.bits[i/64] |= 1 << (i % 64)
 		}
 	}
-	if w, ok := p.(Watcher); ok {
+	if w, ok := s.picker.(Watcher); ok {
 		w.Watch(s)
 	}
-	return s
 }
 
 // Len returns the number of available endpoints.
