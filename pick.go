@@ -218,7 +218,11 @@ func (k *Pick[T]) answered(now int64, r Result) {
 // endpoint gets less and less, until [picker.LeakAfter]; [Stats] shows it as Leaked then.
 func (k *Pick[T]) Done(r Result) {
 	if k.pick.Record() != nil {
-		k.done(k.now(), r)
+		now := int64(0)
+		if k.allowed != 0 || k.pick.NeedsInstant(r) {
+			now = k.now()
+		}
+		k.done(now, r)
 	}
 }
 

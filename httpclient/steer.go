@@ -37,7 +37,7 @@ func (g *group) steer(now time.Time, r evenkeel.Request, c *call) (evenkeel.Pick
 		if wanted(p.Handle().addr) || known && pin == "" { // or there is no other
 			return p, nil
 		}
-		c.put(p)
+		c.put(&p)
 		if known {
 			if again++; again > spare {
 				return evenkeel.Pick[*endpoint]{}, &TargetError{Target: g.target, Op: "pick endpoint " + clip(pin), Err: evenkeel.ErrNoneReady}

@@ -127,6 +127,13 @@ func (p *Pick) Answered(now int64, r Result) {
 	}
 }
 
+// NeedsInstant reports whether Done with r would use its instant. It does not for an answer that has taught its
+// outcome at the beginning, and ended well: a caller may then spare itself the clock, and pass 0.
+func (p *Pick) NeedsInstant(r Result) bool {
+	return p.flags&flagTaught == 0 || r.Outcome == Unknown || p.endedBadly(r.Outcome) || r.Load != (Load{}) ||
+		p.rec != nil && p.rec.marks.Load()&markMixed != 0
+}
+
 // learns reports whether a result of this pick counts.
 func (p *Pick) learns() bool {
 	return p.flags&flagLearn != 0 && p.epoch == p.rec.epoch.Load()
