@@ -27,6 +27,9 @@ func (k *Pick[T]) book(now int64, r Result) {
 	case event == outlier.Ignored && !k.token.Probe():
 		return // a probe's permit has to be given back
 	}
+	if now == 0 {
+		now = k.now() // Done needed none so far
+	}
 	k.observe(h, event, now)
 }
 

@@ -194,8 +194,12 @@ func (k *Pick[T]) firstByte(now int64) {
 // Answered says that an answer has begun whose outcome is r already, while the request is
 // in flight until Done. See [picker.Pick.Answered].
 func (k *Pick[T]) Answered(r Result) {
-	if k.pick.Learns() || k.host != nil || r.Outcome == Overload {
-		k.answered(k.now(), r)
+	if learns := k.pick.Learns(); learns || k.host != nil || r.Outcome == Overload {
+		now := int64(0)
+		if learns || r.Outcome != Success || k.flags&pickStream != 0 { // else it waits for the end
+			now = k.now()
+		}
+		k.answered(now, r)
 	}
 }
 
@@ -218,7 +222,11 @@ func (k *Pick[T]) answered(now int64, r Result) {
 // endpoint gets less and less, until [picker.LeakAfter]; [Stats] shows it as Leaked then.
 func (k *Pick[T]) Done(r Result) {
 	if k.pick.Record() != nil {
-		k.done(k.now(), r)
+		now := int64(0)
+		if k.allowed != 0 || k.pick.NeedsInstant(r) {
+			now = k.now()
+		}
+		k.done(now, r)
 	}
 }
 

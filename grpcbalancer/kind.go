@@ -45,12 +45,12 @@ func callOf(ctx context.Context) *callContext {
 	return c
 }
 
-// request says what is known of the call. Where it was tried already, it is to go elsewhere, if there is anybody
-// else.
-func (c *callContext) request() (r evenkeel.Request) {
+// describe says what is known of the call. Where it was tried already, it is to go elsewhere, if there is anybody
+// else. It fills in r where it lies: a copy at once would wait for what was just written.
+func (c *callContext) describe(r *evenkeel.Request) {
 	if c == nil {
 		r.Kind = picker.UnknownKind
-		return r
+		return
 	}
 	r.Kind = c.kind
 	for i := range min(int(c.count.Load()), maxTried) {
@@ -58,7 +58,6 @@ func (c *callContext) request() (r evenkeel.Request) {
 			r.Avoid = append(r.Avoid, record)
 		}
 	}
-	return r
 }
 
 // goes notes where an attempt goes.

@@ -41,7 +41,8 @@ func (r ready) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		checks.Used()
 	}
 	seen := callOf(info.Ctx)
-	request := seen.request()
+	var request evenkeel.Request
+	seen.describe(&request)
 	if keys := r.policy.keys.Load(); keys != nil {
 		request.Key, request.HasKey = keys.hash(info)
 	}

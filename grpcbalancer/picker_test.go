@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -216,8 +217,9 @@ func TestKindComesFromTheInterceptors(t *testing.T) {
 		{base, picker.UnknownKind},
 		{nil, picker.UnknownKind},
 	} {
-		if kind := callOf(c.ctx).request().Kind; kind != c.want {
-			t.Errorf("%d: kind %v, want %v", i, kind, c.want)
+		var r evenkeel.Request
+		if callOf(c.ctx).describe(&r); r.Kind != c.want {
+			t.Errorf("%d: kind %v, want %v", i, r.Kind, c.want)
 		}
 	}
 }

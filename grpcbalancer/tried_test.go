@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/evenkeel/evenkeel"
 	"github.com/evenkeel/evenkeel/internal/testcost"
 	"github.com/evenkeel/evenkeel/picker"
 )
@@ -82,7 +83,9 @@ func TestCallsRememberABoundedNumberOfAttempts(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if n := len(call.request().Avoid); n > maxTried {
+		var again evenkeel.Request
+		call.describe(&again)
+		if n := len(again.Avoid); n > maxTried {
 			t.Errorf("%d attempts, want at most %d", n, maxTried)
 		}
 	})

@@ -56,13 +56,14 @@ func (c *call) once(r *result) (next result, ok bool) {
 		c.refused(r)
 		return next, false
 	}
-	now, pick, err := c.nextPick(delay)
-	if err == nil && delay == 0 && slices.Contains(c.tried, pick.Record()) {
+	var t try
+	err := c.nextPick(&t, delay)
+	if err == nil && delay == 0 && slices.Contains(c.tried, t.pick.Record()) {
 		// Nobody else is there: the same needs a moment.
-		c.group.put(pick)
+		c.group.put(&t.pick)
 		delay = c.rules.wait(c.tries, rand.Uint64())
 		if err = errNoTime; !r.hopeless && c.hasTimeFor(delay) {
-			now, pick, err = c.nextPick(delay)
+			err = c.nextPick(&t, delay)
 		}
 	}
 	if err != nil {
@@ -78,7 +79,7 @@ func (c *call) once(r *result) (next result, ok bool) {
 	if c.watched() {
 		c.tell(Event{Kind: Retried, Endpoint: r.endpoint.addr, Attempt: c.tries, Delay: delay, Err: r.err})
 	}
-	next = c.try(now, pick, try{})
+	next = c.try(&t)
 	grant.End()
 	return next, true
 }
@@ -107,15 +108,14 @@ func (c *call) hasTimeFor(delay time.Duration) bool {
 }
 
 // nextPick waits, and picks an endpoint that was not tried if there is one.
-func (c *call) nextPick(delay time.Duration) (now time.Time, p evenkeel.Pick[*endpoint], err error) {
+func (c *call) nextPick(t *try, delay time.Duration) error {
 	if delay > 0 {
 		if err := c.sleep(delay); err != nil {
-			return now, p, err
+			return err
 		}
 	}
-	now = c.group.now()
-	p, err = c.group.pick(now, c, c.tried)
-	return now, p, err
+	t.now = c.group.now()
+	return c.group.pick(c, t)
 }
 
 // sleep waits for d, and no longer than the caller does.
@@ -132,7 +132,7 @@ func (c *call) sleep(d time.Duration) error {
 }
 
 // put gives back a pick that nothing is sent to.
-func (g *group) put(p evenkeel.Pick[*endpoint]) {
+func (g *group) put(p *evenkeel.Pick[*endpoint]) {
 	e := p.Handle()
 	p.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
 	e.release()

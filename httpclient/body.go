@@ -12,19 +12,19 @@ import (
 // answered books the headers of resp, returns what they say, and makes the request end with its body. What the
 // headers say is learnt now: the body of an error may take its time, or be left open. The
 // response stays the one that net/http made, with the body in a box.
-func answered(req *http.Request, sent *sent, resp *http.Response, pick evenkeel.Pick[*endpoint], reports reporting) evenkeel.Result {
-	load, reported := reports.take(&pick, resp.Header)
+func answered(req *http.Request, sent *sent, resp *http.Response, pick *evenkeel.Pick[*endpoint], reports reporting) evenkeel.Result {
+	load, reported := reports.take(pick, resp.Header)
 	e := pick.Handle()
 	result := e.result(resp)
 	result.Load = load
 	none := bodyless(req, resp)
 	if none && !sent.uploading() {
-		sent.end(&pick, result) // the same, with one look at the clock
+		sent.end(pick, result) // the same, with one look at the clock
 		return result
 	}
 	pick.Answered(result)
 	if none {
-		sent.end(&pick, evenkeel.Result{Outcome: result.Outcome})
+		sent.end(pick, evenkeel.Result{Outcome: result.Outcome})
 		return result
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
@@ -66,13 +66,13 @@ type body struct {
 	req     *http.Request // for its context
 	sent    *sent         // nil if the request had no body that takes its time, and no context of its own
 	pick    evenkeel.Pick[*endpoint]
-	outcome evenkeel.Outcome // by the headers, and of a body that ends well
-	resp    *http.Response   // nil unless its trailer may have a load report
+	resp    *http.Response // nil unless its trailer may have a load report
 	ended   atomic.Bool
+	outcome evenkeel.Outcome // by the headers, and of a body that ends well
 }
 
-func (b *body) box(inner io.ReadCloser, req *http.Request, sent *sent, pick evenkeel.Pick[*endpoint], outcome evenkeel.Outcome) {
-	b.ReadCloser, b.req, b.sent, b.pick, b.outcome = inner, req, sent, pick, outcome
+func (b *body) box(inner io.ReadCloser, req *http.Request, sent *sent, pick *evenkeel.Pick[*endpoint], outcome evenkeel.Outcome) {
+	b.ReadCloser, b.req, b.sent, b.pick, b.outcome = inner, req, sent, *pick, outcome
 }
 
 // Read reads the body.

@@ -61,13 +61,12 @@ func (g *group) send(req *http.Request) (*http.Response, error) {
 	if d := g.hedgeDelay(&c); d > 0 {
 		return c.race(d)
 	}
-	now := g.now()
-	pick, err := g.pick(now, &c, nil)
-	if err != nil {
+	t := try{now: g.now()}
+	if err := g.pick(&c, &t); err != nil {
 		return nil, c.unbegun(err)
 	}
-	g.budget.Begin(g.at(now))
-	r := c.try(now, pick, try{})
+	g.budget.Begin(g.at(t.now))
+	r := c.try(&t)
 	if c.mayRepeat(&r) {
 		r = c.again(r, nil)
 	}
@@ -114,29 +113,33 @@ func (c *call) chained() bool {
 	return c.rules.header != "" && len(c.req.Header[c.rules.header]) > 0
 }
 
-// try is what one try has of its own. The zero try is sent under the request's context.
+// try is one try, from its pick on. It is handed on by its address: a Pick is big.
 type try struct {
+	now    time.Time // of the pick
+	pick   evenkeel.Pick[*endpoint]
+	number int                     // among the call's tries, from 1
 	ctx    context.Context         // nil: the request's
 	cancel context.CancelCauseFunc // of ctx
 	hedge  bool
 }
 
-// try sends the request to the endpoint that was picked at instant now, and books what comes of it.
-func (c *call) try(now time.Time, pick evenkeel.Pick[*endpoint], t try) result {
+// try sends the request to the endpoint that was picked, and books what comes of it.
+func (c *call) try(t *try) result {
 	c.tries++
-	return c.run(now, pick, t, c.tries)
+	t.number = c.tries
+	return c.run(t)
 }
 
 // run is try without counting it.
-func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number int) result {
-	g, e := c.group, pick.Handle()
-	r := result{record: pick.Record(), endpoint: e, number: number, hedge: t.hedge}
-	out, s, timer, err := c.ready(&t, number)
+func (c *call) run(t *try) (r result) {
+	g, e := c.group, t.pick.Handle()
+	r.record, r.endpoint, r.number, r.hedge = t.pick.Record(), e, t.number, t.hedge
+	out, s, timer, err := c.ready(t)
 	if err != nil {
 		stop(timer)
-		pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
+		t.pick.Done(evenkeel.Result{Outcome: evenkeel.Unknown})
 		e.release()
-		if number == 1 {
+		if t.number == 1 {
 			closeBody(c.req)
 		}
 		if t.cancel != nil {
@@ -147,7 +150,7 @@ func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number i
 	}
 	watched := c.watched()
 	if watched {
-		c.tell(Event{Kind: GotEndpoint, Endpoint: e.addr, Attempt: number, Hedge: t.hedge})
+		c.tell(Event{Kind: GotEndpoint, Endpoint: e.addr, Attempt: t.number, Hedge: t.hedge})
 	}
 	measured := g.pace.wants()
 	r.resp, r.err = e.leaf().RoundTrip(out)
@@ -158,24 +161,24 @@ func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number i
 	}
 	if r.err == nil {
 		r.resp.Request = c.req
-		res := answered(c.req, s, r.resp, pick, g.reports)
+		res := answered(c.req, s, r.resp, &t.pick, g.reports)
 		r.outcome = res.Outcome
 		if c.idempotent && !c.upgrade && c.rules.retries(r.resp.StatusCode) {
 			r.verdict = asked
 		}
 		if measured {
-			g.pace.add(time.Since(now), g.hedge.heavy(r.resp))
+			g.pace.add(time.Since(t.now), g.hedge.heavy(r.resp))
 		}
 	} else {
-		c.failed(&r, &t, s, number)
-		pick.Done(evenkeel.Result{Outcome: r.outcome})
+		c.failed(&r, t, s)
+		t.pick.Done(evenkeel.Result{Outcome: r.outcome})
 		e.release()
 		if measured && (r.outcome == evenkeel.Timeout || r.outcome == evenkeel.Canceled && !r.over) {
-			g.pace.add(time.Since(now), false)
+			g.pace.add(time.Since(t.now), false)
 		}
 	}
 	if watched || r.verdict != final || r.err != nil {
-		r.elapsed = time.Since(now)
+		r.elapsed = time.Since(t.now)
 	}
 	if watched {
 		c.tell(r.event(g.target))
@@ -185,7 +188,7 @@ func (c *call) run(now time.Time, pick evenkeel.Pick[*endpoint], t try, number i
 
 // ready makes the request of a try, and starts the timer of its time, if it has any; both are to be ended on an
 // error too.
-func (c *call) ready(t *try, number int) (out *http.Request, s *sent, timer *time.Timer, err error) {
+func (c *call) ready(t *try) (out *http.Request, s *sent, timer *time.Timer, err error) {
 	if err = ended(c.req); err != nil { // during the pick, or the wait
 		return nil, nil, nil, err
 	}
@@ -196,7 +199,7 @@ func (c *call) ready(t *try, number int) (out *http.Request, s *sent, timer *tim
 		cancel := t.cancel
 		timer = time.AfterFunc(c.rules.tryTimeout, func() { cancel(errTryTimeout) })
 	}
-	out, s, err = c.outgoing(t, number)
+	out, s, err = c.outgoing(t)
 	return out, s, timer, err
 }
 
@@ -204,7 +207,7 @@ func (c *call) ready(t *try, number int) (out *http.Request, s *sent, timer *tim
 func stop(t *time.Timer) bool { return t == nil || t.Stop() }
 
 // failed says what the error of a try means, and makes it the caller's.
-func (c *call) failed(r *result, t *try, s *sent, number int) {
+func (c *call) failed(r *result, t *try, s *sent) {
 	g := c.group
 	own := error(nil)
 	if t.ctx != nil {
@@ -237,7 +240,7 @@ func (c *call) failed(r *result, t *try, s *sent, number int) {
 	}
 	r.err = e
 	if r.outcome != evenkeel.Canceled {
-		r.err = &AttemptError{Target: g.target, Endpoint: r.endpoint.addr, Attempt: number, Outcome: r.outcome, Sent: r.verdict != unsent, Err: e}
+		r.err = &AttemptError{Target: g.target, Endpoint: r.endpoint.addr, Attempt: t.number, Outcome: r.outcome, Sent: r.verdict != unsent, Err: e}
 	}
 }
 
@@ -268,21 +271,21 @@ func (r *result) event(t Target) Event {
 }
 
 // outgoing returns the request of one try as net/http gets it.
-func (c *call) outgoing(t *try, number int) (out *http.Request, s *sent, err error) {
+func (c *call) outgoing(t *try) (out *http.Request, s *sent, err error) {
 	req := c.req
 	switch {
 	case t.ctx != nil:
 		req = c.req.WithContext(t.ctx)
-	case number > 1:
+	case t.number > 1:
 		req = c.req.WithContext(c.req.Context())
 	}
-	if number > 1 {
+	if t.number > 1 {
 		if hasBody(c.req) {
 			if req.Body, err = c.req.GetBody(); err != nil {
 				return nil, nil, err
 			}
 		}
-		c.mark(req, number)
+		c.mark(req, t.number)
 	}
 	track := t.cancel != nil && !c.idempotent
 	if track {

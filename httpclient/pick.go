@@ -10,44 +10,44 @@ import (
 	"github.com/evenkeel/evenkeel/picker"
 )
 
-// pick chooses the endpoint of a try at instant now, none of tried if there is another. Before the first list it
+// pick chooses the endpoint of a try at its instant, none that was tried if there is another. Before the first list it
 // waits for one, as long as the request's context allows; when looking for it failed, the request
 // does. A request that has ended already is no endpoint's: nobody is picked for it.
-func (g *group) pick(now time.Time, c *call, tried []*evenkeel.Record) (p evenkeel.Pick[*endpoint], err error) {
+func (g *group) pick(c *call, t *try) (err error) {
 	if !g.used.Load() { // all requests write the same, so only the first of a second does
 		g.used.Store(true)
 	}
 	g.checks.used()
-	req := c.req
+	req, now := c.req, t.now
 	if !g.listed.Load() {
 		if err := g.await(req); err != nil {
-			return p, err
+			return err
 		}
 		now = g.now()
 	}
 	if err := ended(req); err != nil {
-		return p, err
+		return err
 	}
 	r := describe(req)
-	r.Idempotent, r.Avoid = c.idempotent, tried
+	r.Idempotent, r.Avoid = c.idempotent, c.tried
 	if g.keys != nil {
 		r.Key, r.HasKey = g.keys.hash(req)
 	}
 	if c.steered() {
-		p, err = g.steer(now, r, c.control)
+		t.pick, err = g.steer(now, r, c.control)
 	} else {
-		p, err = g.pool.PickAt(now, r)
+		t.pick, err = g.pool.PickAt(now, r)
 	}
 	if err != nil {
-		return p, g.noPick(err)
+		return g.noPick(err)
 	}
-	if e, rec := p.Handle(), p.Record(); e.record.Load() != rec {
+	if e, rec := t.pick.Handle(), t.pick.Record(); e.record.Load() != rec {
 		e.record.Store(rec)
 	}
-	if t, ok := c.deadline(now); ok {
-		p.SetDeadline(t)
+	if over, ok := c.deadline(now); ok {
+		t.pick.SetDeadline(over)
 	}
-	return p, nil
+	return nil
 }
 
 // noPick makes a pool's error the Transport's.

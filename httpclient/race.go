@@ -25,16 +25,14 @@ func (c call) race(delay time.Duration) (*http.Response, error) {
 	c.req = req.Clone(req.Context())
 	r := &race{call: c, results: make(chan result, max(h.attempts, c.rules.attempts))}
 	g := c.group
-	now := g.now()
-	pick, err := g.pick(now, &r.call, nil)
-	if err != nil {
+	t := &try{now: g.now()}
+	if err := g.pick(&r.call, t); err != nil {
 		return nil, c.unbegun(err)
 	}
-	g.budget.Begin(g.at(now))
+	g.budget.Begin(g.at(t.now))
 	defer g.budget.End()
-	r.call.tried = append(r.call.tried, pick.Record())
-	first := r.call // what the try's goroutine reads stays as it is
-	r.start(func(t try, number int) result { return first.run(now, pick, t, number) }, false, limit.Grant{})
+	r.call.tried = append(r.call.tried, t.pick.Record())
+	r.start(t, limit.Grant{})
 	best := r.run(delay)
 	earlier := slices.DeleteFunc(r.ended, func(ev Event) bool { return ev.Attempt == best.number })
 	if best.verdict != final && r.running == 0 && r.call.mayRepeat(&best) {
@@ -48,16 +46,17 @@ func (c call) race(delay time.Duration) (*http.Response, error) {
 	return best.resp, best.err
 }
 
-// start runs a try beside those that run already. The try's goroutine reads nothing of the race that
-// changes, but for what run is given here.
-func (r *race) start(run func(t try, number int) result, hedge bool, grant limit.Grant) {
-	ctx, cancel := context.WithCancelCause(r.call.req.Context())
-	r.cancels = append(r.cancels, cancel)
+// start runs a try that was picked beside those that run already. The try's goroutine reads nothing of the race that
+// changes.
+func (r *race) start(t *try, grant limit.Grant) {
+	own := r.call // what it reads stays as it is
+	t.ctx, t.cancel = context.WithCancelCause(r.call.req.Context())
+	r.cancels = append(r.cancels, t.cancel)
 	r.call.tries++
-	number := r.call.tries
+	t.number = r.call.tries
 	r.running++
 	go func() {
-		res := run(try{ctx: ctx, cancel: cancel, hedge: hedge}, number)
+		res := own.run(t)
 		grant.End()
 		r.results <- res
 	}()
@@ -120,18 +119,17 @@ func (r *race) launch(failed *result, hedge bool) bool {
 		}
 		return false
 	}
-	now := c.group.now()
-	pick, err := c.group.pick(now, c, c.tried)
-	if err != nil {
+	t := &try{now: c.group.now(), hedge: hedge}
+	if err := c.group.pick(c, t); err != nil {
 		grant.Return()
 		return false
 	}
-	if slices.Contains(c.tried, pick.Record()) {
-		c.group.put(pick)
+	if slices.Contains(c.tried, t.pick.Record()) {
+		c.group.put(&t.pick)
 		grant.Return()
 		return false
 	}
-	c.tried = append(c.tried, pick.Record())
+	c.tried = append(c.tried, t.pick.Record())
 	if hedge {
 		c.group.counts.hedges.Add(1)
 	} else {
@@ -140,8 +138,7 @@ func (r *race) launch(failed *result, hedge bool) bool {
 	if c.watched() {
 		c.tell(last)
 	}
-	own := *c // as in race
-	r.start(func(t try, number int) result { return own.run(now, pick, t, number) }, hedge, grant)
+	r.start(t, grant)
 	return true
 }
 

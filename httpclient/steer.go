@@ -45,7 +45,7 @@ func (g *group) avoid(now time.Time, r evenkeel.Request, ctl *control) (evenkeel
 		}
 		p.Handle().record.Store(p.Record()) // next time it is known
 		r.Avoid = append(r.Avoid, p.Record())
-		g.put(p)
+		g.put(&p)
 	}
 }
 

@@ -1,7 +1,7 @@
 package picker
 
 import (
-	"math"
+	"slices"
 	"sync/atomic"
 
 	"github.com/evenkeel/evenkeel/ewma"
@@ -156,26 +156,35 @@ func (p *adaptive) Pick(s *Snapshot, _ Request, now int64) int {
 		return p.pickOfFew(s, now)
 	}
 	var drawn [uniformDraws + fastDraws]int32
+	var costs [uniformDraws + fastDraws]int64
 	n := p.draw(s, &drawn)
-	l := p.shared.learning.Load()
-	best := int(drawn[0])
-	cost := p.wait(s, best, n, now, l)
-	for _, i := range drawn[1:n] {
-		if ci := p.wait(s, int(i), n, now, l); ci < cost-tieBand {
-			best, cost = int(i), ci
+	p.compare(s, drawn[:n], costs[:n], now)
+	best, cost := 0, costs[0]
+	for k := 1; k < n; k++ {
+		if costs[k] < cost-tieBand {
+			best, cost = k, costs[k]
 		}
 	}
-	return p.better(s, best, cost, now)
+	return p.better(s, int(drawn[best]), cost, now)
 }
 
-// wait is costs.of for the signal Latency, with its constants looked up.
-func (p *adaptive) wait(s *Snapshot, i, among int, now int64, l *learning) int64 {
-	r := s.records[i]
-	cost := r.wait(now, l, among)
-	if p.shares != nil {
-		cost += p.shareLog2(r, i)
+// compare fills in what one more request costs each of these members: as costs.of for the signal Latency, but without
+// a call for those that are in no special state.
+func (p *adaptive) compare(s *Snapshot, members []int32, cost []int64, now int64) {
+	l := p.shared.learning.Load()
+	for k, i := range members {
+		r := s.records[i]
+		see := r.look() // from here as in wait
+		open := r.openWith(see.aging)
+		if see.plain() && (see.aging.Empty() || !see.aging.MayExceed(see.view.gate(), now)) {
+			cost[k] = see.view.cost() + countLog2(open)
+		} else {
+			cost[k] = r.waitInDetail(see, open, now, l, len(members))
+		}
+		if p.shares != nil {
+			cost[k] += p.shareLog2(r, int(i))
+		}
 	}
-	return cost
 }
 
 // draw fills drawn with candidates, the uniform ones first: on a tie the first one stays, so
@@ -223,23 +232,22 @@ func (p *adaptive) pickOfFew(s *Snapshot, now int64) int {
 	if s.n == 1 {
 		return s.At(0)
 	}
-	l := p.shared.learning.Load()
+	var at [scanUpTo]int32
 	var cost [scanUpTo]int64
-	least := int64(math.MaxInt64)
 	for k := range s.n {
-		cost[k] = s.records[s.At(k)].wait(now, l, s.n)
-		least = min(least, cost[k])
+		at[k] = int32(s.At(k))
 	}
-	var at [scanUpTo]int
-	ties := 0
+	p.compare(s, at[:s.n], cost[:s.n], now)
+	least := slices.Min(cost[:s.n])
+	tied := 0 // the first of at, from here on
 	for k := range s.n {
 		if cost[k] <= least+tieBand {
-			at[ties] = s.At(k)
-			ties++
+			at[tied] = at[k]
+			tied++
 		}
 	}
-	if ties == 1 {
-		return at[0]
+	if tied == 1 {
+		return int(at[0])
 	}
-	return at[uniform(uint32(s.Uint64()>>32), ties)]
+	return int(at[uniform(uint32(s.Uint64()>>32), tied)])
 }

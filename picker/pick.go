@@ -127,6 +127,20 @@ func (p *Pick) Answered(now int64, r Result) {
 	}
 }
 
+// NeedsInstant reports whether Done with r would use its instant. It does not for policies that need nothing learnt,
+// and for an answer that has taught its outcome at the beginning and ended well: a caller may then spare itself the
+// clock, and pass 0.
+func (p *Pick) NeedsInstant(r Result) bool {
+	switch {
+	case p.rec == nil || p.flags&(flagLearn|flagTaught) == 0:
+		return r.Outcome == Overload
+	case p.flags&flagLearn == 0:
+		return false
+	}
+	return p.flags&flagTaught == 0 || r.Outcome == Unknown || p.endedBadly(r.Outcome) || r.Load != (Load{}) ||
+		p.rec.marks.Load()&markMixed != 0
+}
+
 // learns reports whether a result of this pick counts.
 func (p *Pick) learns() bool {
 	return p.flags&flagLearn != 0 && p.epoch == p.rec.epoch.Load()

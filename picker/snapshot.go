@@ -236,8 +236,12 @@ func (s *Snapshot) Start(p *Pick, i int, kind Kind, now int64) {
 		rec.picks.Add(1)
 	case s.needs&needTotal != 0:
 		*p = s.beginCounted(rec, i, kind, now)
-	case s.needs&NeedAge != 0 && kind == Unary:
+	case s.needs&NeedAge != 0 && kind != Stream:
 		*p = Pick{rec: rec, start: now, epoch: rec.epoch.Load(), flags: flagLearn | flagAging}
+		if kind == UnknownKind {
+			p.flags |= flagUnsure
+			rec.mark(markMixed)
+		}
 		rec.age.Start(now)
 	default:
 		*p = Pick{rec: rec, start: now, epoch: rec.epoch.Load()}

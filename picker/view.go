@@ -72,24 +72,33 @@ func (r *Record) fadeView(now int64, l *learning) {
 	}
 }
 
+// sight is what a comparison sees of a record beside the number of its requests.
+type sight struct {
+	aging ewma.AgeView
+	view  view
+	marks uint32
+}
+
+// look and plain are as small as they are to be inlined: a pick compares many.
+func (r *Record) look() sight {
+	return sight{aging: r.age.Look(), view: view(r.view.Load()), marks: r.marks.Load()}
+}
+
+// plain reports whether the cost is that of the view and of the requests in flight, unless some of these have waited
+// for longer than the endpoint's own peak.
+func (s sight) plain() bool {
+	return s.view != 0 && s.marks&(markLeaked|markAvoided|markRamp|markFresh|markShare|markReported|markDue) == 0
+}
+
 // wait is the cost of one more request by the signal Latency, in a comparison of that many; 0 leaves
 // shares to whoever compares.
 func (r *Record) wait(now int64, l *learning, among int) int64 {
-	aging := r.age.Look()
-	v := view(r.view.Load())
-	marks := r.marks.Load()
-	k := r.openWith(aging)
-	if v == 0 || marks&(markLeaked|markAvoided|markRamp|markFresh|markShare|markDue) != 0 {
-		return r.waitInDetail(v, aging, k, marks, now, l, among)
+	s := r.look()
+	k := r.openWith(s.aging)
+	if s.plain() && (s.aging.Empty() || !s.aging.MayExceed(s.view.gate(), now)) {
+		return s.view.cost() + countLog2(k)
 	}
-	cost := v.cost() + countLog2(k)
-	if !aging.Empty() && aging.MayExceed(v.gate(), now) {
-		cost += r.overdue(v, aging, marks, now)
-	}
-	if marks&markReported != 0 {
-		cost += r.reported.surcharge.at(now, l.report)
-	}
-	return cost
+	return r.waitInDetail(s, k, now, l, among)
 }
 
 // overdue is how much longer than the estimate unanswered requests have been waiting, in
@@ -102,9 +111,10 @@ func (r *Record) overdue(v view, aging ewma.AgeView, marks uint32, now int64) in
 	return 0
 }
 
-// waitInDetail is wait for endpoints without samples, with leaks or with hints, and for
-// those that have come lately.
-func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32, now int64, l *learning, among int) int64 {
+// waitInDetail is wait for endpoints without samples, with leaks, hints or reports, with overdue requests, and
+// for those that have come lately.
+func (r *Record) waitInDetail(s sight, k, now int64, l *learning, among int) int64 {
+	v, marks := s.view, s.marks
 	if marks&(markDue|markAvoided|markShare) == markDue && among > 0 && r.takesLook() {
 		return 0
 	}
@@ -120,7 +130,7 @@ func (r *Record) waitInDetail(v view, aging ewma.AgeView, k int64, marks uint32,
 		}
 		v = newView(lg, r.failurePenalty(now, l), lg)
 	}
-	cost := v.cost() + extra + countLog2(k) + r.overdue(v, aging, marks, now)
+	cost := v.cost() + extra + countLog2(k) + r.overdue(v, s.aging, marks, now)
 	if marks&markReported != 0 {
 		cost += r.reported.surcharge.at(now, l.report)
 	}
@@ -157,8 +167,13 @@ func makeSmallCounts() (t [64]int32) {
 
 // countLog2 returns log2(k + 1) in Q16 for k >= 0.
 func countLog2(k int64) int64 {
-	if k < int64(len(smallCounts)) {
+	if uint64(k) < uint64(len(smallCounts)) {
 		return int64(smallCounts[k])
 	}
-	return ewma.Log2(uint64(k) + 1)
+	return bigCountLog2(k)
 }
+
+// bigCountLog2 is apart so that countLog2 is inlined.
+//
+//go:noinline
+func bigCountLog2(k int64) int64 { return ewma.Log2(uint64(k) + 1) }

@@ -65,13 +65,13 @@ func (r *Record) prior(now int64, l *learning) (lg int64, ok bool) {
 // expectedWait returns the cost of one more request for an estimate lg of its latency,
 // if known, that is not in the record's view.
 func (r *Record) expectedWait(lg int64, known bool, now int64, l *learning) int64 {
-	var v view
+	s := r.look()
+	s.view = 0
 	if known {
 		lg = max(lg, 0)
-		v = newView(lg, r.failurePenalty(now, l), lg)
+		s.view = newView(lg, r.failurePenalty(now, l), lg)
 	}
-	aging := r.age.Look()
-	return r.waitInDetail(v, aging, r.openWith(aging), r.marks.Load(), now, l, 0)
+	return r.waitInDetail(s, r.openWith(s.aging), now, l, 0)
 }
 
 // coldCost is the latency assumed of an endpoint that has no sample, and the extra
