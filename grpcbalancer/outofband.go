@@ -92,5 +92,9 @@ func (o *outOfBand) stream(ctx context.Context, client v3orcaservicepb.OpenRcaSe
 			return err
 		}
 		tell(m)
+		// One that sends more than it was asked for has to wait until it is read.
+		if !sleep(ctx, min(o.every/2, time.Second)) {
+			return ctx.Err()
+		}
 	}
 }
