@@ -118,12 +118,13 @@ func TestHandlerSendsBinaryWhatAFormatCannotCarry(t *testing.T) {
 // Unknown members are a newer backend's, of which there are not hundreds.
 func TestJSONWithHundredsOfMembersIsRefused(t *testing.T) {
 	for n, want := range map[int]error{orca.MaxEntries - 1: nil, orca.MaxEntries: orca.TooManyEntries} {
-		text := `JSON {"cpu_utilization": 0.5`
+		var text strings.Builder
+		text.WriteString(`JSON {"cpu_utilization": 0.5`)
 		for i := range n {
-			text += fmt.Sprintf(`, "unknown%d": 1`, i)
+			fmt.Fprintf(&text, `, "unknown%d": 1`, i)
 		}
 		var r orca.Report
-		if err := orcahttp.ParseValue(&r, text+"}"); !errors.Is(err, want) || want == nil && r.CPU != 0.5 {
+		if err := orcahttp.ParseValue(&r, text.String()+"}"); !errors.Is(err, want) || want == nil && r.CPU != 0.5 {
 			t.Errorf("with %d unknown members: %v, CPU %v, want %v", n, err, r.CPU, want)
 		}
 	}
