@@ -48,7 +48,8 @@
 // An attempt that the server did not process is no failure of its: one that crossed its GOAWAY, whose connection went
 // away before anything was sent, that had no credentials or too large headers, or that waited for a stream until its
 // deadline. gRPC makes most of those again by itself, without a retry policy. A server that refuses a stream
-// (REFUSED_STREAM) is overloaded, and left alone for a moment. Where a caller learns by sending that its call has failed, or a
+// (REFUSED_STREAM) is overloaded, and left alone for a moment. CANCELLED while the caller waits is a failure. Codes that are the
+// caller's fault (UNIMPLEMENTED, UNAUTHENTICATED, ABORTED and the like) are answers, and a latency. Where a caller learns by sending that its call has failed, or a
 // stream ends before it has any answer, gRPC tells a policy of no error; such an attempt counts for nothing.
 //
 // # Config
@@ -165,7 +166,8 @@
 //	"disabled": true
 //	"floor": 2                    the limit never falls below it
 //	"ceiling": 0                  nor rises above this, once there is one; 0 for none
-//	"per_endpoint": 0             calls, streams included, that one endpoint has in flight at most; 0 for any
+//	"per_endpoint": 0             calls, streams included, that one endpoint has in flight at most; 0 for any; while
+//	                              a new channel connects, those that are connected refuse what is beyond
 //
 // "slow_start" has endpoints that join or come back take up their share slowly; {} is ten seconds.
 //

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -107,6 +108,11 @@ func result(info balancer.DoneInfo, callerLeft bool) evenkeel.Result {
 	if code == codes.ResourceExhausted && !pushback && isTooLarge(info.Err) {
 		return evenkeel.Result{} // the endpoint is not the one that is short of something
 	}
+	if code == codes.Canceled && !callerLeft && !isClosing(info.Err) {
+		// The server's word, or a proxy's that resets the stream, while the caller waits: it has failed. To make
+		// nothing of it would have a server that is at once done with each call, with that code, look idle for ever.
+		return evenkeel.Result{Outcome: evenkeel.Failure, Status: picker.GRPCStatus(uint32(code))}
+	}
 	outcome := picker.OutcomeOfGRPC(uint32(code), picker.GRPCFacts{
 		BytesSent:     info.BytesSent,
 		BytesReceived: info.BytesReceived,
@@ -127,6 +133,11 @@ func codeOf(err error) codes.Code {
 		code = status.FromContextError(err).Code()
 	}
 	return code
+}
+
+// isClosing reports whether a CANCELLED is grpc-go's own, for a channel that is closed.
+func isClosing(err error) bool {
+	return status.Convert(err).Message() == status.Convert(grpc.ErrClientConnClosing).Message()
 }
 
 // isTooLarge reports whether a RESOURCE_EXHAUSTED is grpc-go's own, of this client or of

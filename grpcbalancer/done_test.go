@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -63,7 +64,9 @@ func TestResultOfAnAttempt(t *testing.T) {
 		{"the same, wrapped", ended(fmt.Errorf("x: %w", context.DeadlineExceeded), true, false), false, evenkeel.Timeout},
 		{"caller cancelled", ended(coded(codes.Canceled), true, false), true, evenkeel.Canceled},
 		{"caller cancelled, connection lost", ended(coded(codes.Unavailable), true, false), true, evenkeel.Canceled},
-		{"server says cancelled", ended(coded(codes.Canceled), true, true), false, evenkeel.Unknown},
+		{"server says cancelled", ended(coded(codes.Canceled), true, true), false, evenkeel.Failure},
+		{"a proxy resets the stream", ended(coded(codes.Canceled), true, false), false, evenkeel.Failure},
+		{"the channel is closed", ended(grpc.ErrClientConnClosing, true, true), false, evenkeel.Unknown},
 		{"server is full", ended(coded(codes.ResourceExhausted), true, true), false, evenkeel.Overload},
 		{"this client is full", ended(coded(codes.ResourceExhausted), true, false), false, evenkeel.Unknown},
 	} {
