@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/evenkeel/evenkeel/picker"
+	"github.com/evenkeel/evenkeel/subset"
 )
 
 // replace puts a configuration, a list, or both in force; nil means the present one.
@@ -65,10 +66,9 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 		list = endpointsOf(listed)
 	}
 	if selector != nil && (newList || newSubset) {
-		if _, err := selector.Update(subsetMembers(list)); err != nil {
+		if err := selectFrom(selector, listed, list, now); err != nil {
 			return err
 		}
-		selector.Cover(now, func(i int) bool { return listed[i].down(now) })
 	}
 	if newList && now > p.sweepDue.Load() { // lists that come and go leave records behind
 		p.sweep(now)
@@ -87,6 +87,15 @@ func (p *Pool[T]) replaceAt(now int64, c *Config, members []Member[T]) error {
 	} else {
 		p.rebuild()
 	}
+	return nil
+}
+
+// selectFrom has a subset selected from the list.
+func selectFrom[T any](s *subset.Selector, listed []entry[T], list []Endpoint, now int64) error {
+	if _, err := s.Update(subsetMembers(list)); err != nil {
+		return err
+	}
+	s.Cover(now, func(i int) bool { return listed[i].down(now) })
 	return nil
 }
 

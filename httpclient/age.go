@@ -144,7 +144,7 @@ func (g *group) overdue(e *endpoint, now time.Time) (by time.Duration, due bool)
 // requests do. If none can be made, the old ones stay.
 func (g *group) renew(e *endpoint, n int) {
 	old, _ := e.tracked()
-	next := g.newLeaf(e.addr).(*trackedLeaf) // as the old one
+	next := e.newLeaf(e.addr).(*trackedLeaf) // as the old one
 	ctx, cancel := context.WithTimeout(g.ages.ctx, warmTime)
 	made, err := warm(ctx, next, g.target, n)
 	if made > 0 {

@@ -80,7 +80,7 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !b.ended.Load() {
 		if err != io.EOF {
-			err = b.pick.Handle().explain(err)
+			err = b.pick.Handle().explain(err, nil)
 		}
 		outcome := b.outcome
 		var trailer http.Header

@@ -121,6 +121,7 @@ type try struct {
 	ctx    context.Context         // nil: the request's
 	cancel context.CancelCauseFunc // of ctx
 	hedge  bool
+	leaf   leaf // that it was sent on
 }
 
 // try sends the request to the endpoint that was picked, and books what comes of it.
@@ -153,13 +154,15 @@ func (c *call) run(t *try) (r result) {
 		c.tell(Event{Kind: GotEndpoint, Endpoint: e.addr, Attempt: t.number, Hedge: t.hedge})
 	}
 	measured := g.pace.wants()
-	r.resp, r.err = e.leaf().RoundTrip(out)
+	t.leaf = e.leaf()
+	r.resp, r.err = t.leaf.RoundTrip(out)
 	late := !stop(timer)
 	if r.err == nil && late { // the body would break off
 		_ = r.resp.Body.Close() // its answer is none
 		r.resp, r.err = nil, errTryTimeout
 	}
 	if r.err == nil {
+		e.dials.answered()
 		r.resp.Request = c.req
 		res := answered(c.req, s, r.resp, &t.pick, g.reports)
 		r.outcome = res.Outcome
@@ -170,6 +173,7 @@ func (c *call) run(t *try) (r result) {
 			g.pace.add(time.Since(t.now), g.hedge.heavy(r.resp))
 		}
 	} else {
+		e.dials.failed()
 		c.failed(&r, t, s)
 		t.pick.Done(evenkeel.Result{Outcome: r.outcome})
 		e.release()
@@ -227,7 +231,7 @@ func (c *call) failed(r *result, t *try, s *sent) {
 			r.outcome, r.verdict = evenkeel.Unreached, unsent
 		}
 	default:
-		e = r.endpoint.explain(e)
+		e = r.endpoint.explain(e, t.leaf)
 		r.outcome, r.verdict, r.over = c.judge(e)
 		r.hopeless = r.outcome == evenkeel.Unreached && !isDial(e)
 	}

@@ -117,8 +117,8 @@
 // cuts nobody off.
 //
 // With [Transport].MaxConnAge connections do not grow old: an endpoint gets new ones, which are ready before the old ones are left, and
-// no request fails for it. A name that stands for many machines (a virtual IP, a balancer of connections) then has
-// those found that are added to it; with HTTP/2 [MinBackends] beside it, for more than one at a time:
+// no request fails for it, but those that Config.DrainTimeout ends. A name that stands for many machines (a virtual IP, a
+// balancer of connections) then has those found that are added to it; with HTTP/2 [MinBackends] beside it, for more than one at a time:
 //
 //	tr := &httpclient.Transport{
 //		Resolver:   &httpclient.MinBackends{N: 8},
@@ -136,7 +136,7 @@
 //		Health: &evenkeel.HealthConfig{Protocol: evenkeel.CheckHTTP, Path: "/healthz"},
 //	}}
 //
-// Whoever fails its checks gets no requests, as long as enough others pass theirs. An address that joins others
+// Targets of https want CheckHTTPS. Whoever fails its checks gets no requests, as long as enough others pass theirs. An address that joins others
 // waits for its first check; while nobody has passed one yet, all are used. Checks are made once in a minute for a target without
 // requests, and end with the address, the target, or the Transport. Snapshot shows what they came to.
 //
@@ -159,7 +159,8 @@
 // Beside all this http.Transport sends a request again by itself, to the same endpoint, if a connection that it had kept turns
 // out to be closed before the answer, or HTTP/2 says that a stream was refused or came after a GOAWAY. Nobody is told: it
 // is one try, in flight all the time. Of a stream that is refused again and again net/http makes eight tries within about a minute,
-// waiting in between; where servers do that, a TryTimeout takes the request elsewhere before.
+// waiting in between; where servers do that, a TryTimeout takes the request elsewhere before. Connections that end one after the
+// other without an answer, as behind a server that says GOAWAY at once, are made eight times for a try, and not for ever.
 //
 // An error after the last try is an [AttemptError], which says where it happened, whether the endpoint may have acted
 // on the request, and how the tries before went.

@@ -40,7 +40,11 @@ func (p parting) close() {
 		l.CloseIdleConnections()
 	}
 	for _, e := range p.idle {
-		e.closeIdle()
+		if e.retired.Load() {
+			e.closeIdle() // its last request does it once more, see release
+		} else {
+			e.closeEnded()
+		}
 	}
 }
 
@@ -50,7 +54,9 @@ func (g *group) endpoint(id string) *endpoint {
 	if e := g.leaving.all[id]; e != nil {
 		return e
 	}
-	return &endpoint{addr: id, newLeaf: g.newLeaf, classify: g.classify}
+	e := &endpoint{addr: id, classify: g.classify}
+	e.newLeaf = func(addr string) leaf { return g.bounded(e, g.newLeaf(addr)) }
+	return e
 }
 
 // depart lets those of list and who is drained leave from now on, lets those stay that are back, and returns what is

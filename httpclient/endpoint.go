@@ -26,6 +26,8 @@ type endpoint struct {
 
 	record atomic.Pointer[evenkeel.Record] // as of the last request; nil before the first
 
+	dials dials // that no answer came after
+
 	made    atomic.Pointer[leaf] // nil before it is needed
 	making  sync.Mutex           // held to set made and former
 	former  []former             // guarded by making
@@ -73,11 +75,12 @@ func (e *endpoint) leave() {
 	e.retired.Store(true)
 }
 
-// explain says of an error of a request that its connection was closed on this side, if it was.
-func (e *endpoint) explain(err error) error {
+// explain says of an error of a request, on l if that is known, that its connection was closed on this side, if it was.
+func (e *endpoint) explain(err error, l leaf) error {
 	var said *drainedError
+	t, _ := l.(*trackedLeaf) // a write over TLS that comes after the cut says only that its connection is closed
 	switch {
-	case !e.cut.Load() && !errors.Is(err, ErrDrained), errors.As(err, &said):
+	case !e.cut.Load() && !errors.Is(err, ErrDrained) && (t == nil || !t.conns.refuses()), errors.As(err, &said):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err // the caller was first
@@ -91,7 +94,7 @@ func (e *endpoint) explain(err error) error {
 // others when theirs ends.
 func (e *endpoint) retire() {
 	e.retired.Store(true)
-	e.closeIdle()
+	e.closeEnded()
 }
 
 func (e *endpoint) closeIdle() {
@@ -106,6 +109,14 @@ func (e *endpoint) closeIdle() {
 // closeDelay is for net/http to take an ended request off its connection: an HTTP/2
 // stream is still there for a moment after the caller has read the end of its body.
 const closeDelay = 100 * time.Millisecond
+
+// closeEnded closes the connections without a request, and those of requests that have ended a moment ago.
+func (e *endpoint) closeEnded() {
+	e.closeIdle()
+	if e.made.Load() != nil {
+		time.AfterFunc(closeDelay, e.closeIdle)
+	}
+}
 
 // release is called after the end of each request.
 func (e *endpoint) release() {

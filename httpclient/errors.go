@@ -24,10 +24,10 @@ var (
 	// ErrTooManyTargets says that a request would need one more target than
 	// Transport.MaxTargets, and that all of them have requests in flight.
 	ErrTooManyTargets = errors.New("httpclient: MaxTargets targets are in use")
-	// ErrDrained says that the endpoint left, or was drained, while the request was under way, and
-	// that its time is over: see evenkeel.Config.DrainTimeout. What errors of connections are wrapped in
+	// ErrDrained says that the endpoint left, or was drained, or that its connections were replaced (Transport.MaxConnAge),
+	// while the request was under way, and that its time is over: see evenkeel.Config.DrainTimeout. What errors of connections are wrapped in
 	// it says what happened to the request.
-	ErrDrained = errors.New("httpclient: the endpoint was drained, and DrainTimeout is over")
+	ErrDrained = errors.New("httpclient: the endpoint or its connection was drained, and DrainTimeout is over")
 	// ErrUnreached says that nothing of the request was sent, in none of its tries, so that sending it again can
 	// do no harm, whatever its method: no endpoint was found (*TargetError), or no
 	// connection to the one that was chosen could be made (refused, no answer to the
@@ -103,7 +103,7 @@ func (e *AttemptError) Error() string {
 		} else {
 			b.WriteString("; ")
 		}
-		b.WriteString("endpoint " + ev.Endpoint + ", attempt " + strconv.Itoa(ev.Attempt) + ": " + ev.cause())
+		b.WriteString("endpoint " + ev.Endpoint + ", attempt " + strconv.Itoa(ev.Attempt) + ": " + clip(ev.cause()))
 	}
 	if len(e.Earlier) > 0 {
 		b.WriteByte(')')

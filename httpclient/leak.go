@@ -26,7 +26,7 @@ func (g *group) healed(resp *http.Response) *http.Response {
 	if isConn {
 		own.Body = &heldConn{heldBody: b, conn: conn}
 	}
-	runtime.AddCleanup(b, (*dropped).heal, &dropped{body: inner, count: &g.counts.healed})
+	b.cleanup = runtime.AddCleanup(b, (*dropped).heal, &dropped{body: inner, count: &g.counts.healed})
 	return &own
 }
 
@@ -50,6 +50,10 @@ type heldBody struct {
 	inner io.ReadCloser
 	from  *http.Response // net/http's, which gets the trailers
 	to    *http.Response // the caller's
+
+	// What heals leads to the request, whose context may lead to where its caller keeps the answer: as long as it waits, none
+	// of that can be collected. So it waits no longer than until the body has ended.
+	cleanup runtime.Cleanup
 }
 
 // Read reads the body.
@@ -58,6 +62,9 @@ func (h *heldBody) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		h.to.Trailer = h.from.Trailer
 	}
+	if err != nil {
+		h.cleanup.Stop()
+	}
 	runtime.KeepAlive(h) // it may be the last that its caller does with it
 	return n, err
 }
@@ -65,6 +72,7 @@ func (h *heldBody) Read(p []byte) (int, error) {
 // Close closes the body.
 func (h *heldBody) Close() error {
 	err := h.inner.Close()
+	h.cleanup.Stop()
 	runtime.KeepAlive(h)
 	return err
 }

@@ -43,6 +43,9 @@ func (t *Transport) ready(u *url.URL) (over bool, why error) {
 	if err != nil {
 		return true, err
 	}
+	if f.balance != nil && !f.balance(u) {
+		return true, fmt.Errorf("httpclient: %s is not balanced, as Transport.Balance says", clip(u.Host))
+	}
 	g, err := f.group(u)
 	if err != nil {
 		return true, err

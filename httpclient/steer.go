@@ -1,6 +1,7 @@
 package httpclient
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -21,7 +22,13 @@ func (g *group) steer(now time.Time, r evenkeel.Request, ctl *control) (p evenke
 		return g.avoid(now, r, ctl)
 	}
 	if err = ctl.pin.err; err == nil {
-		p, err = g.pool.PickIDAt(now, ctl.pin.of(g.target), r)
+		id := ctl.pin.of(g.target)
+		p, err = g.pool.PickIDAt(now, id, r)
+		if errors.Is(err, evenkeel.ErrNoneReady) && g.checks != nil {
+			g.mu.Lock() // a list that is being taken over holds its newcomers until it is done
+			p, err = g.pool.PickIDAt(now, id, r)
+			g.mu.Unlock()
+		}
 	}
 	if err != nil && err != evenkeel.ErrClosed {
 		err = &TargetError{Target: g.target, Op: "pick endpoint " + clip(ctl.pin.text), Err: err}

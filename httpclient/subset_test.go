@@ -305,8 +305,8 @@ func TestAddedEndpointsAreGivenBackAndAddedAgain(t *testing.T) {
 				t.Fatalf("round %d: leaves %v, want one more than %v", round, slices.Sorted(maps.Keys(leaves)), base)
 			}
 			added := newcomer(leaves, base)
-			if added.asked != 20*round || added.idle != round-1 {
-				t.Errorf("round %d: %d requests and %d times closed, want half of the requests, and before", round, added.asked, added.idle)
+			if added.asked != 20*round || int(added.idle.Load()) != round-1 {
+				t.Errorf("round %d: %d requests and %d times closed, want half of the requests, and before", round, added.asked, added.idle.Load())
 			}
 			drain(1)
 			time.Sleep(59 * time.Second)
@@ -314,8 +314,8 @@ func TestAddedEndpointsAreGivenBackAndAddedAgain(t *testing.T) {
 				t.Errorf("round %d: given back too soon", round)
 			}
 			time.Sleep(3 * time.Second)
-			if s := one(t, tr); len(s.Endpoints) != 4 || s.Listed != 40 || added.idle != round {
-				t.Errorf("round %d: %d selected of %d, its connections closed %d times", round, len(s.Endpoints), s.Listed, added.idle)
+			if s := one(t, tr); len(s.Endpoints) != 4 || s.Listed != 40 || int(added.idle.Load()) != round {
+				t.Errorf("round %d: %d selected of %d, its connections closed %d times", round, len(s.Endpoints), s.Listed, added.idle.Load())
 			}
 			for _, e := range onlyGroup(tr).endpoints {
 				e.checkSelected(t, slices.Contains(base, e.addr))
@@ -341,13 +341,16 @@ func (e *endpoint) checkSelected(t *testing.T, want bool) {
 }
 
 // idleCount is a leaf that counts.
-type idleCount struct{ asked, idle int }
+type idleCount struct {
+	asked int
+	idle  atomic.Int64
+}
 
 func (c *idleCount) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.asked++
 	return stubAnswer("", req)
 }
-func (c *idleCount) CloseIdleConnections() { c.idle++ }
+func (c *idleCount) CloseIdleConnections() { c.idle.Add(1) }
 
 func TestWrongSubsetsFailTheFirstRequestAndNameAll(t *testing.T) {
 	for want, c := range map[string]subset.Config{

@@ -34,7 +34,7 @@ type Transport struct {
 	// that limits on connections hold for each endpoint. It is not changed. Fields left
 	// at zero, or all if Base is nil, mean: dial in 3 s, TLSHandshakeTimeout 5 s,
 	// MaxIdleConnsPerHost 64, IdleConnTimeout 50 s, ExpectContinueTimeout 1 s, and in
-	// HTTP2 SendPingTimeout 15 s, PingTimeout 5 s, WriteByteTimeout 10 s.
+	// HTTP2 SendPingTimeout 10 s, PingTimeout 5 s, WriteByteTimeout 10 s.
 	//
 	// DialContext is called with the endpoint's address in place of the URL's host.
 	// HTTP/2 is used over TLS where the server has it, unless Protocols says otherwise

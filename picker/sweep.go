@@ -40,17 +40,8 @@ func (g *Registry) Sweep(now int64) {
 		}
 		r.settle(now)
 		members++
-		switch {
-		case r.marks.Load()&markEjected != 0:
-			// A few failures in a row eject, before the score shows that most fail. If it did not
-			// count, one ejection could hide an outage from those that are left.
+		if r.fails(now, l, looks) {
 			failing++
-		case r.failsMostly(now, l):
-			failing++
-			if looks {
-				r.mark(markFresh)
-				r.freshSince = 0 // the unit begins when it no longer does
-			}
 		}
 		n := r.picksSince()
 		picks += n
@@ -80,6 +71,21 @@ func (g *Registry) Sweep(now int64) {
 		}
 	}
 	g.shared.swept.Store(max(now, 1))
+}
+
+// fails reports whether the endpoint is one that fails, and with looks eases it in when it no longer does.
+func (r *Record) fails(now int64, l *learning, looks bool) bool {
+	if r.marks.Load()&markEjected != 0 {
+		// A few failures in a row eject, before the score shows that most fail. If it did not
+		// count, one ejection could hide an outage from those that are left.
+		return true
+	}
+	mostly := r.failsMostly(now, l)
+	if mostly && looks {
+		r.mark(markFresh)
+		r.freshSince = 0 // the unit begins when it no longer does
+	}
+	return mostly
 }
 
 // failsMostly reports whether every second request fails, or more.
