@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -137,7 +136,7 @@ func codeOf(err error) codes.Code {
 
 // isClosing reports whether a CANCELLED is grpc-go's own, for a channel that is closed.
 func isClosing(err error) bool {
-	return status.Convert(err).Message() == status.Convert(grpc.ErrClientConnClosing).Message()
+	return status.Convert(err).Message() == textClosing
 }
 
 // isTooLarge reports whether a RESOURCE_EXHAUSTED is grpc-go's own, of this client or of

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -66,7 +65,7 @@ func TestResultOfAnAttempt(t *testing.T) {
 		{"caller cancelled, connection lost", ended(coded(codes.Unavailable), true, false), true, evenkeel.Canceled},
 		{"server says cancelled", ended(coded(codes.Canceled), true, true), false, evenkeel.Failure},
 		{"a proxy resets the stream", ended(coded(codes.Canceled), true, false), false, evenkeel.Failure},
-		{"the channel is closed", ended(grpc.ErrClientConnClosing, true, true), false, evenkeel.Unknown},
+		{"the channel is closed", ended(status.Error(codes.Canceled, "grpc: the client connection is closing"), true, true), false, evenkeel.Unknown},
 		{"server is full", ended(coded(codes.ResourceExhausted), true, true), false, evenkeel.Overload},
 		{"this client is full", ended(coded(codes.ResourceExhausted), true, false), false, evenkeel.Unknown},
 	} {

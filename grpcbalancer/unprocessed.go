@@ -32,6 +32,9 @@ func saysNothing(info balancer.DoneInfo) bool {
 	}
 }
 
+// textClosing is grpc-go's own for the calls of a channel that is closed.
+const textClosing = "grpc: the client connection is closing"
+
 // Texts of grpc-go's own for attempts that the server did not process, which have no code of their own.
 const (
 	textDraining = "the connection is draining"
