@@ -9,7 +9,8 @@ import (
 )
 
 // OverloadError is the error of a request that a limit of this client's own refused. It is an
-// [ErrOverloaded], and says which limit it was.
+// [ErrOverloaded], and says which limit it was: Limit is the number of requests that may be in flight, of the
+// pool or, with Endpoint, of each endpoint.
 type OverloadError = limit.Overload
 
 // caps bound what every single endpoint has in flight; see [LimitConfig].PerEndpoint. All but refused

@@ -36,7 +36,7 @@ func (p *Pool[T]) pickID(now int64, id string, r Request) (k Pick[T], err error)
 	}
 	i, why := p.find(id)
 	if why != "" {
-		return k, fmt.Errorf("evenkeel: endpoint %.100q %s: %w", id, why, ErrNoneReady)
+		return k, &unpickable{id, why}
 	}
 	k.pool, k.flags = h, pickTimed
 	if r.Kind == picker.Stream {
@@ -63,6 +63,15 @@ func (p *Pool[T]) pickID(now int64, id string, r Request) (k Pick[T], err error)
 	k.pick = v.snapshot.Begin(i, r, now)
 	return k, nil
 }
+
+// unpickable is an ErrNoneReady of one endpoint.
+type unpickable struct{ id, why string }
+
+// Error implements error.
+func (e *unpickable) Error() string { return fmt.Sprintf("evenkeel: endpoint %.100q %s", e.id, e.why) }
+
+// Unwrap returns ErrNoneReady.
+func (e *unpickable) Unwrap() error { return ErrNoneReady }
 
 // find returns which member has that ID, and why it can take no request; "" if it can. mu is held.
 func (p *Pool[T]) find(id string) (i int, why string) {

@@ -34,6 +34,8 @@
 // nothing. One that fails leaves the last list in force, an empty list empties the target, and
 // Snapshot shows the last error. A list has at most 131,072 addresses.
 //
+// A Transport fits httputil.ReverseProxy too, see examples/http.
+//
 // # In flight
 //
 // A request counts as in flight from the choice until its answer's body is at its end

@@ -72,7 +72,8 @@ func (e *TargetError) Is(target error) bool {
 }
 
 // AttemptError says how the last try of a request failed, and the others before it. It wraps what http.Transport said of the
-// last, and of that alone: whether an error is a timeout, say, is about the last try.
+// last, and of that alone: whether an error is a timeout, say, is about the last try. Who cancels its context gets the cause
+// instead; [WithTrace] tells of the tries then, too.
 type AttemptError struct {
 	// Target is the service.
 	Target Target

@@ -33,8 +33,9 @@ import (
 // values. So does a file that is gone. Lines without any address are a problem, too, as a file is
 // most often empty because somebody is just writing it; the JSON array [] empties the target.
 //
-// Replace the file by renaming another to its name, so that nobody sees a half of it. One that is
-// written in place is not believed before it has been left alone for half a second.
+// Replace the file by renaming another to its name, so that nobody sees a half of it. It is not believed before half
+// a second has passed since it was written, wherever that was: one that changes more often than that is not read,
+// and Snapshot says so after ten seconds.
 type File struct {
 	// Path is the file's name. Links are followed each time. It may have 8 MiB.
 	Path string
@@ -84,10 +85,13 @@ func (f *File) Watch(ctx context.Context, _ Target, sink Sink) error {
 			wait = fileSettle
 		case err != nil:
 			unsettled = 0
+			w.seen = nil // what comes after an error is news, even if it is the old content
 			sink.Error(fmt.Errorf("httpclient: File %q: %w", f.Path, err))
 		case content != nil:
 			unsettled = 0
 			w.tell(sink, content)
+		default:
+			unsettled = 0
 		}
 		if !pause(ctx, wait, time.Time{}, nil) {
 			return ctx.Err()
@@ -106,17 +110,12 @@ type fileWatch struct {
 }
 
 var (
-	errUnsettled = errors.New("it is being written all the time, want it left alone for half a second, or renamed into place")
+	errUnsettled = errors.New("it is being written all the time, want it left alone for half a second")
 	errTooLarge  = fmt.Errorf("it has more than %d bytes", maxFileSize)
 )
 
 // look returns the file's content if it may be another than last time, and nil otherwise.
 func (w *fileWatch) look() (content []byte, err error) {
-	defer func() {
-		if err != nil {
-			w.seen = nil // what comes after an error is news, even if it is the old content
-		}
-	}()
 	before, err := os.Stat(w.path)
 	if err != nil {
 		return nil, err

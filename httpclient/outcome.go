@@ -24,6 +24,23 @@ func (e *endpoint) result(resp *http.Response) evenkeel.Result {
 	return r
 }
 
+// DefaultOutcome returns what a Transport without a Classify makes of an answer, or of the error of a try; one of the two
+// is nil. Answers are as picker.OutcomeOfHTTP has them; an error is an Unreached, a Timeout or a Failure. A Classify
+// calls it for all but the few that it wants otherwise.
+func DefaultOutcome(resp *http.Response, err error) evenkeel.Outcome {
+	switch {
+	case resp != nil:
+		return resultOfAnswer(resp).Outcome
+	case err == nil:
+		return evenkeel.Unknown
+	case isUnreached(err):
+		return evenkeel.Unreached
+	case isTimeout(err):
+		return evenkeel.Timeout
+	}
+	return evenkeel.Failure
+}
+
 // resultOfAnswer maps what the headers of an answer say.
 func resultOfAnswer(resp *http.Response) evenkeel.Result {
 	// Only these two statuses make something of the header, and looking it up costs

@@ -73,7 +73,7 @@ type Event struct {
 	Elapsed time.Duration
 	// Delay is how long is waited before the next try, of Retried.
 	Delay time.Duration
-	// Err is the try's error.
+	// Err is the try's error, an *AttemptError, which names target, endpoint and attempt itself.
 	Err error
 }
 

@@ -62,7 +62,8 @@ type Transport struct {
 	// Classify says what an answer, or the error of a try, means for the endpoint; one of the two is nil. It is asked instead
 	// of what package picker says of statuses, and of errors that may be the endpoint's, not of
 	// those of the caller's or the Transport's own making. It must not read the body. What
-	// is retried does not depend on it. nil means picker.OutcomeOfHTTP, and Failure, Unreached or Timeout.
+	// is retried does not depend on it. Unknown teaches nothing; what is as usual is for [DefaultOutcome] to say, which nil
+	// means. An Overload lasts as the answer's Retry-After says.
 	Classify func(resp *http.Response, err error) evenkeel.Outcome
 
 	// Observer is told of tries, retries and hedges. nil means nobody.
@@ -128,8 +129,8 @@ type startup struct {
 // Errors before an endpoint was chosen are *TargetError, ErrClosed,
 // ErrTooManyTargets, the cause of a context that is done already, or say what is wrong
 // with the request or the Transport. After that they are an *AttemptError with that of http.Transport in
-// it, of the last try, or the cause of a context that was cancelled meanwhile. Where nothing was sent they are an
-// [ErrUnreached].
+// it, of the last try, or the cause of a context that was cancelled meanwhile. A *TargetError is an
+// [ErrUnreached], and so is an *AttemptError where nothing was sent in any try.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	f, err := t.start()
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 // show in Snapshot. It is asked to look again when connections fail, at most once in 5 s. If it cannot be built, that is tried again
 // after 1 to 32 seconds.
 type Resolver struct {
-	// Builder makes a resolver for each target. Registered ones are found with resolver.Get. Build, ResolveNow and Close
+	// Builder makes a resolver for each target. Registered ones are found with resolver.Get, gRPC's own
+	// (dns, passthrough) if google.golang.org/grpc is imported. Build, ResolveNow and Close
 	// are called as gRPC does, but two targets' resolvers at the same time, where a channel has one.
 	Builder resolver.Builder
 	// Target is what to resolve, in gRPC's form: "kubernetes:///orders.shop:http". It then serves every target, as

@@ -195,7 +195,7 @@ func TestRefusalsAreTypedAndAllocateNothing(t *testing.T) {
 	if !strings.Contains(err.Error(), "limit of 3 requests in flight of this pool") {
 		t.Errorf("text %q", err)
 	}
-	if text := (&Overload{Limit: 2, Endpoint: true}).Error(); !strings.Contains(text, "2 requests in flight of this endpoint") {
+	if text := (&Overload{Limit: 2, Endpoint: true}).Error(); !strings.Contains(text, "2 requests in flight of each endpoint") {
 		t.Errorf("text %q", text)
 	}
 	if err := newLimiter(t, Config{}).Err(); !errors.Is(err, ErrOverloaded) {

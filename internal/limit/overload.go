@@ -19,11 +19,11 @@ type Overload struct {
 
 // Error tells the limit.
 func (e *Overload) Error() string {
-	of := "pool"
+	of := "this pool"
 	if e.Endpoint {
-		of = "endpoint"
+		of = "each endpoint"
 	}
-	return fmt.Sprintf("evenkeel: overloaded: the limit of %d requests in flight of this %s is reached", e.Limit, of)
+	return fmt.Sprintf("evenkeel: overloaded: the limit of %d requests in flight of %s is reached", e.Limit, of)
 }
 
 // Is reports whether target is [ErrOverloaded].
