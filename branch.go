@@ -120,8 +120,8 @@ func sameIDs(a, b map[string]int) bool {
 // gather returns what the branches list together, in the order that it has already, so that lists which differ in nothing
 // else change nothing. news is the branch whose list is the newest, nil if there is no new one.
 func (p *Pool[T]) gather(news *Pool[T]) []Member[T] {
-	for _, b := range p.branches {
-		if news != nil {
+	if news != nil {
+		for _, b := range p.branches {
 			news.branch.stamp = max(news.branch.stamp, b.branch.stamp+1)
 		}
 	}
@@ -204,13 +204,7 @@ func (p *Pool[T]) setPartStates(changes []StateChange) (found int) {
 		if c.Source >= sources {
 			continue
 		}
-		if c.State >= states {
-			c.State = NotReady
-		}
-		e := &p.listed[k]
-		before := e.standing()
-		e.becomes(c.Source, c.State)
-		changed = changed || e.standing() != before
+		changed = p.listed[k].takes(c) || changed
 		i := p.branch.at[k]
 		if h.unite(i) {
 			news = append(news, outlier.StandingChange{Index: i, Standing: h.standing(i)})

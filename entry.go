@@ -45,6 +45,16 @@ func (e *entry[T]) worst() (s State, from Source) {
 	return s, from
 }
 
+// takes is becomes for a change of a caller's, and reports whether the standing is another one.
+func (e *entry[T]) takes(c StateChange) (changed bool) {
+	if c.State >= states {
+		c.State = NotReady
+	}
+	before := e.standing()
+	e.becomes(c.Source, c.State)
+	return e.standing() != before
+}
+
 // becomes takes a new state.
 func (e *entry[T]) becomes(from Source, s State) {
 	if from == Connection && s != Ready && e.states[from] == Ready && e.reported.estimate != nil {

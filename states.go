@@ -124,16 +124,12 @@ func (p *Pool[T]) SetStates(changes []StateChange) int {
 		if c.Source >= sources {
 			continue
 		}
-		if c.State >= states {
-			c.State = NotReady
-		}
 		e := &p.listed[i]
-		before := e.standing()
-		e.becomes(c.Source, c.State)
+		changed := e.takes(c)
 		if !e.member {
 			continue
 		}
-		if e.standing() != before {
+		if changed {
 			news = append(news, outlier.StandingChange{Index: e.at, Standing: p.standing(e.at)})
 		}
 		if c.Source == Checks && c.State == Ready {

@@ -70,8 +70,7 @@ func (o *outOfBand) run(ctx context.Context, cc grpc.ClientConnInterface, key st
 			o.without(key)
 			return
 		}
-		a := watch.Next(health.WatchBroken, rand.Uint64())
-		if !sleep(ctx, max(a.RetryAfter, watchEvery-time.Since(began))) {
+		if a := watch.Next(health.WatchBroken, rand.Uint64()); !sleep(ctx, max(a.RetryAfter, watchEvery-time.Since(began))) {
 			return
 		}
 	}
